@@ -1,0 +1,109 @@
+/* The kernel ABI: how the runtime calls generated machine code. Plain C, shared by the runtime and the compiler.
+ *
+ * A kernel is a pure function of its operands and of the batch. It returns nothing and cannot fail. It reads rows below
+ * *rows and writes its own rows and their pads (columns up to the width rounded up to 16), nothing else. It calls
+ * nothing: no libc, no libm, no allocation, no system call, no thread-local state. Stack frames stay under 4 KB.
+ * Whatever depends on the number of rows is branched inside the kernel on the real count, never on a bucket.
+ *
+ * Rules that fix the bits of a row (DESIGN.md, numerics), the same on every CPU target:
+ *   linear      acc = 0; acc = fma(x[k], w[k], acc) for k ascending; then + bias; then activation; then + residual
+ *   reductions  over a width or over keys: 16 virtual lanes, lane l takes elements l, l+16, l+32.. in order; then one
+ *               tree: lane i += lane i+8 (i < 8), += i+4, += i+2, += i+1. Lanes past the end add +0 (max: -inf)
+ *   layer norm  two passes: mean, then the sum of fma(d, d, .) of d = x - mean; y = fma(d * (1/sqrt(var + eps)), w, b)
+ *   attention   s = chain over the head width of fma(q, k, s), times scale * log2(e); key blocks of 512 counted from the
+ *               sequence's start; p = exp2(s - max); sum of p in 16 virtual lanes; o = chain over keys of fma(p, v, o);
+ *               a later block rescales o and the lanes by exp2(old max - new max); y = o * (1 / sum)
+ *   max(a, b)   a > b ? a : b
+ *   exp2(x)     0 below -126
+ */
+#ifndef BATTEN_ABI_KERNEL_H
+#define BATTEN_ABI_KERNEL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Version of this header. A plan made for another one is refused. */
+#define BATTEN_KERNEL_ABI_VERSION 1u
+
+/** What a value has one row per; also the index into batten_kernel_batch_t.rows. */
+enum batten_row_kind {
+  BATTEN_ROWS_TOKENS = 0,
+  BATTEN_ROWS_SEQS = 1,
+  BATTEN_ROWS_MARKERS = 2,
+  BATTEN_ROWS_ONE = 3,
+};
+
+/** How a step's work is numbered. [first, last) of a kernel call are unit numbers of its domain.
+ *
+ *  panels  rows are cut into slabs = ceil(rows / slabRows) balanced slabs (slab i has rows/slabs rows, one more for
+ *          i < rows % slabs); unit = slab * panels + panel, a panel being 32 output columns
+ *  rows    unit = row
+ *  tasks   attention. Sequence s has n = taskStart[s+1] - taskStart[s] = ceil(length / BATTEN_TASK_ROWS) query blocks a
+ *          head, counted from its own start, balanced as slabs are; unit = heads * taskStart[s] + head * n + block
+ *  one     a single unit, 0
+ */
+enum batten_work_domain {
+  BATTEN_DOMAIN_PANELS = 0,
+  BATTEN_DOMAIN_ROWS = 1,
+  BATTEN_DOMAIN_TASKS = 2,
+  BATTEN_DOMAIN_ONE = 3,
+};
+
+/** Columns of a weight panel, on every CPU target. Panels are stored [ceil(n/32)][k][32], columns past n are zero. */
+#define BATTEN_PANEL_COLS 32u
+/** Virtual lanes of a reduction, and the elements that widths are padded to. */
+#define BATTEN_LANES 16u
+/** Most query rows of an attention task. */
+#define BATTEN_TASK_ROWS 64u
+/** Keys of an attention block, counted from the sequence's start. */
+#define BATTEN_KEY_BLOCK 512u
+/** Most pointers that a kernel takes. */
+#define BATTEN_KERNEL_OPERANDS 8u
+/** Alignment in bytes of every operand, stride and scratch block. */
+#define BATTEN_ALIGNMENT 64u
+
+/** The batch of a run: one an executor, filled by the batch check, read by kernels.
+ *
+ *  Shapes: ids [tokens]; types [tokens] or NULL, which means 0 everywhere; cuSeqlens, taskStart [seqs+1];
+ *          cuMarkers [seqs+1] or NULL; seqTypes [seqs] or NULL; position, seqOf [tokens]; markerRow [markers].
+ *  Units:  position counts tokens from the sequence's start; markerRow is a token row of the batch. */
+typedef struct batten_kernel_batch {
+  uint32_t rows[4]; /* tokens, seqs, markers, 1 */
+  const uint32_t *ids;
+  const uint32_t *types;
+  const uint32_t *cuSeqlens;
+  const uint32_t *cuMarkers;
+  const uint32_t *seqTypes;
+  const uint32_t *position;
+  const uint32_t *seqOf;
+  const uint32_t *markerRow;
+  const uint32_t *taskStart;
+} batten_kernel_batch_t;
+
+/** The operands of a step: one a step and plan, resolved when the executor is made, constant afterwards.
+ *
+ *  ptr holds the kernel's signature in order: inputs, the one that may be overwritten last among them, then the output.
+ *  A step in place passes that input's address twice. scratch of worker w starts at scratch + w * scratchBytes. */
+typedef struct batten_kernel_args {
+  void *ptr[BATTEN_KERNEL_OPERANDS];
+  const batten_kernel_batch_t *batch;
+  const uint32_t *rows; /* -> batch->rows[kind] */
+  const void *next;     /* first weights of the next step: a prefetch hint, may be NULL */
+  uint64_t nextBytes;
+  uint64_t scratchBytes;
+  uint8_t *scratch;
+} batten_kernel_args_t;
+
+/** Does units [first, last) of the step's domain; first < last. worker names the scratch block. */
+typedef void batten_kernel_fn(const batten_kernel_args_t *args, uint32_t first, uint32_t last, uint32_t worker);
+
+#ifdef __cplusplus
+} /* extern "C" */
+static_assert(sizeof(batten_kernel_batch_t) == 88, "kernel ABI");
+static_assert(sizeof(batten_kernel_args_t) == 112, "kernel ABI");
+#endif
+
+#endif /* BATTEN_ABI_KERNEL_H */
