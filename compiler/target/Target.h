@@ -1,0 +1,40 @@
+// What machine code is made for: names, features, and the shape of vectors and tiles that emitters take as parameters.
+// Plain data; makes no code.
+#ifndef BATTEN_COMPILER_TARGET_TARGET_H
+#define BATTEN_COMPILER_TARGET_TARGET_H
+
+#include "batten/format.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace batten {
+
+/// A CPU target.
+struct Target {
+  std::string name;       ///< "x86-64-v4"
+  batten_arch arch;       ///< of format.h
+  uint64_t features;      ///< BATTEN_X86_* that a machine must have
+  std::string triple;     ///< LLVM's
+  std::string cpu;        ///< LLVM's
+  unsigned vectorLanes;   ///< f32 lanes of a native vector: 8 or 16
+  unsigned tileRows;      ///< most rows of a matrix tile
+  unsigned tileVectors;   ///< native vectors of a tile's row
+  unsigned tileCols() const { return vectorLanes * tileVectors; }
+};
+
+/// The target of that name.
+///
+/// Errors: an unknown name, with the known ones; a name that is planned but has no code yet, as such.
+llvm::Expected<Target> lookupTarget(llvm::StringRef name);
+
+/// All targets that code can be made for, least demanding first.
+std::vector<std::string> knownTargetNames();
+
+} // namespace batten
+
+#endif // BATTEN_COMPILER_TARGET_TARGET_H
