@@ -1,0 +1,389 @@
+// The batten dialect's ops on rows: type inference, verifiers, and what each says of its kernel (KernelOpInterface).
+// Key attribute names and signature order are those of the table in compiler/kernels/KernelKey.h.
+#include "dialect/BattenDialect.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace batten;
+
+#define GET_OP_CLASSES
+#include "dialect/BattenOps.cpp.inc"
+
+namespace {
+
+/// Builds a kernel key attribute by attribute.
+class KeyBuilder {
+public:
+  KeyBuilder(Operation *op, StringRef name) : builder(op->getContext()) { add("op", builder.getStringAttr(name)); }
+  KeyBuilder &add(StringRef name, Attribute value) {
+    attributes.push_back(builder.getNamedAttr(name, value));
+    return *this;
+  }
+  KeyBuilder &add(StringRef name, int64_t value) { return add(name, builder.getI64IntegerAttr(value)); }
+  KeyBuilder &add(StringRef name, StringRef value) { return add(name, builder.getStringAttr(value)); }
+  KeyBuilder &add(StringRef name, const APFloat &value) {
+    return add(name, FloatAttr::get(builder.getF32Type(), value));
+  }
+  KeyBuilder &addFlag(StringRef name, bool present) {
+    return present ? add(name, builder.getUnitAttr()) : *this;
+  }
+  DictionaryAttr get() { return builder.getDictionaryAttr(attributes); }
+
+private:
+  Builder builder;
+  SmallVector<NamedAttribute> attributes;
+};
+
+LogicalResult inferRows(std::optional<Location> location, StringRef op, Value rows, RankedTensorType &type) {
+  if (!isRows(rows.getType()))
+    return emitOptionalError(location, "'batten.", op, "' op takes rows of f32, found ", rows.getType());
+  type = cast<RankedTensorType>(rows.getType());
+  return success();
+}
+
+LogicalResult inferTable(std::optional<Location> location, StringRef op, Value table, SmallVectorImpl<Type> &types) {
+  if (!isWeight(table.getType(), 2))
+    return emitOptionalError(location, "'batten.", op, "' op takes a weight matrix as its table, found ",
+                             table.getType());
+  types.push_back(getRowsType(table.getContext(), RowKind::tokens,
+                              cast<RankedTensorType>(table.getType()).getDimSize(1)));
+  return success();
+}
+
+int64_t tableRows(Value table) { return cast<RankedTensorType>(table.getType()).getDimSize(0); }
+int64_t tableWidth(Value table) { return cast<RankedTensorType>(table.getType()).getDimSize(1); }
+
+/// Weights that kernels read are f32; other element types need a batten.cast first.
+LogicalResult verifyF32(Operation *op, StringRef what, Value weight) {
+  if (weight && !cast<RankedTensorType>(weight.getType()).getElementType().isF32())
+    return op->emitOpError() << what << " must be f32, found " << weight.getType();
+  return success();
+}
+
+LogicalResult verifyOffset(Operation *op, int64_t offset, int64_t rows) {
+  if (offset < 0 || offset >= rows)
+    return op->emitOpError("offset is ") << offset << ", the table has " << rows << " rows";
+  return success();
+}
+
+LogicalResult verifyEps(Operation *op, const APFloat &eps) {
+  if (!eps.isFinite() || eps.isNegative() || eps.isZero())
+    return op->emitOpError("eps must be finite and above 0, found ") << eps.convertToFloat();
+  return success();
+}
+
+/// The position of an operand group's only value among all operands.
+template <typename OpT> unsigned operandIndex(OpT op, Value value) {
+  return llvm::find(op->getOperands(), value) - op->operand_begin();
+}
+
+} // namespace
+
+//===--- embeddings ----------------------------------------------------------------------------------------------===//
+
+LogicalResult EmbedOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                        SmallVectorImpl<Type> &types) {
+  return inferTable(location, "embed", adaptor.getTable(), types);
+}
+LogicalResult EmbedOp::verify() { return verifyF32(*this, "table", getTable()); } // embed_c1
+DictionaryAttr EmbedOp::getKernelKey() {
+  return KeyBuilder(*this, "embed").add("width", tableWidth(getTable())).addFlag("words", true).get();
+}
+SmallVector<Value> EmbedOp::getKernelInputs() { return {getTable()}; }
+int64_t EmbedOp::getFlopsPerRow() { return 0; }
+
+LogicalResult EmbedTypesOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  return inferTable(location, "embed_types", adaptor.getTable(), types);
+}
+LogicalResult EmbedTypesOp::verify() { return verifyF32(*this, "table", getTable()); } // embed_types_c1
+DictionaryAttr EmbedTypesOp::getKernelKey() {
+  return KeyBuilder(*this, "embed").add("width", tableWidth(getTable())).addFlag("types", true).get();
+}
+SmallVector<Value> EmbedTypesOp::getKernelInputs() { return {getTable()}; }
+int64_t EmbedTypesOp::getFlopsPerRow() { return 0; }
+
+LogicalResult EmbedPositionsOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                                 SmallVectorImpl<Type> &types) {
+  return inferTable(location, "embed_positions", adaptor.getTable(), types);
+}
+LogicalResult EmbedPositionsOp::verify() {
+  if (failed(verifyF32(*this, "table", getTable()))) // embed_positions_c1
+    return failure();
+  return verifyOffset(*this, getOffset(), tableRows(getTable())); // embed_positions_c2
+}
+DictionaryAttr EmbedPositionsOp::getKernelKey() {
+  return KeyBuilder(*this, "embed")
+      .add("width", tableWidth(getTable()))
+      .addFlag("positions", true)
+      .add("offset", getOffset())
+      .get();
+}
+SmallVector<Value> EmbedPositionsOp::getKernelInputs() { return {getTable()}; }
+int64_t EmbedPositionsOp::getFlopsPerRow() { return 0; }
+
+LogicalResult EmbedSumOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  for (Value table : {adaptor.getWords(), adaptor.getTypeTable(), adaptor.getPositions()})
+    if (table)
+      return inferTable(location, "embed_sum", table, types);
+  return emitOptionalError(location, "'batten.embed_sum' op has no table");
+}
+LogicalResult EmbedSumOp::verify() {
+  SmallVector<Value> tables = getKernelInputs();
+  // embed_sum_c1
+  if (tables.size() < 2)
+    return emitOpError("sums at least two tables, found ") << tables.size();
+  for (Value table : tables)
+    if (failed(verifyF32(*this, "table", table)))
+      return failure();
+  // embed_sum_c2
+  if (!getIds() != !getWords() || !getTypes() != !getTypeTable() || !getSegments() != !getPositions())
+    return emitOpError("has a table without its indices or indices without their table");
+  // embed_sum_c3
+  for (Value table : tables)
+    if (tableWidth(table) != getWidth(getType()))
+      return emitOpError("table is ") << tableWidth(table) << " wide, the first one " << getWidth(getType());
+  // embed_sum_c4
+  return verifyOffset(*this, getOffset(), getPositions() ? tableRows(getPositions()) : 1);
+}
+DictionaryAttr EmbedSumOp::getKernelKey() {
+  KeyBuilder key(*this, "embed");
+  key.add("width", getWidth(getType()))
+      .addFlag("words", !!getWords())
+      .addFlag("types", !!getTypeTable())
+      .addFlag("positions", !!getPositions());
+  if (getPositions())
+    key.add("offset", getOffset());
+  return key.get();
+}
+SmallVector<Value> EmbedSumOp::getKernelInputs() {
+  SmallVector<Value> tables;
+  for (Value table : {getWords(), getTypeTable(), getPositions()})
+    if (table)
+      tables.push_back(table);
+  return tables;
+}
+int64_t EmbedSumOp::getFlopsPerRow() { return (getKernelInputs().size() - 1) * getWidth(getType()); }
+
+//===--- layers --------------------------------------------------------------------------------------------------===//
+
+LogicalResult LayerNormOp::verify() {
+  // layer_norm_c1
+  for (auto [what, vector] : {std::pair<StringRef, Value>{"weight", getWeight()}, {"bias", getBias()}}) {
+    if (failed(verifyF32(*this, what, vector)))
+      return failure();
+    if (vector && tableRows(vector) != getWidth(getType()))
+      return emitOpError() << what << " has " << tableRows(vector) << " elements, rows are " << getWidth(getType())
+                           << " wide";
+  }
+  return verifyEps(*this, getEps()); // layer_norm_c2
+}
+DictionaryAttr LayerNormOp::getKernelKey() {
+  return KeyBuilder(*this, "layer_norm")
+      .add("width", getWidth(getType()))
+      .add("eps", getEps())
+      .addFlag("weight", !!getWeight())
+      .addFlag("bias", !!getBias())
+      .get();
+}
+SmallVector<Value> LayerNormOp::getKernelInputs() {
+  SmallVector<Value> inputs;
+  for (Value vector : {getWeight(), getBias()})
+    if (vector)
+      inputs.push_back(vector);
+  inputs.push_back(getX());
+  return inputs;
+}
+std::optional<unsigned> LayerNormOp::getOverwritableOperand() { return operandIndex(*this, getX()); }
+int64_t LayerNormOp::getFlopsPerRow() { return 8 * getWidth(getType()); }
+
+void LinearOp::build(OpBuilder &builder, OperationState &state, Value x, Value weight, Value bias, Activation act,
+                     Value residual) {
+  int64_t n = cast<RankedTensorType>(weight.getType()).getDimSize(0);
+  build(builder, state, getRowsType(builder.getContext(), getRowKind(x.getType()), n), x, weight, bias, residual, act);
+}
+LogicalResult LinearOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  RankedTensorType x;
+  if (failed(inferRows(location, "linear", adaptor.getX(), x)))
+    return failure();
+  if (!isWeight(adaptor.getWeight().getType(), 2))
+    return emitOptionalError(location, "'batten.linear' op takes a weight matrix, found ",
+                             adaptor.getWeight().getType());
+  types.push_back(getRowsType(context, getRowKind(x), tableRows(adaptor.getWeight())));
+  return success();
+}
+LogicalResult LinearOp::verify() {
+  // linear_c1
+  if (failed(verifyF32(*this, "weight", getWeight())))
+    return failure();
+  if (getWidth(getX().getType()) != tableWidth(getWeight()))
+    return emitOpError("rows are ") << getWidth(getX().getType()) << " wide, the weight takes "
+                                    << tableWidth(getWeight());
+  // linear_c2
+  if (failed(verifyF32(*this, "bias", getBias())))
+    return failure();
+  if (getBias() && tableRows(getBias()) != tableRows(getWeight()))
+    return emitOpError("bias has ") << tableRows(getBias()) << " elements, the weight gives "
+                                    << tableRows(getWeight());
+  // linear_c3
+  if (getResidual() && getResidual().getType() != getType())
+    return emitOpError("residual is ") << getResidual().getType() << ", the result " << getType();
+  return success();
+}
+DictionaryAttr LinearOp::getKernelKey() {
+  return KeyBuilder(*this, "linear")
+      .add("k", tableWidth(getWeight()))
+      .add("n", tableRows(getWeight()))
+      .addFlag("bias", !!getBias())
+      .add("act", stringifyActivation(getAct()))
+      .addFlag("residual", !!getResidual())
+      .get();
+}
+WorkDomain LinearOp::getWorkDomain() { return WorkDomain::panels; }
+SmallVector<Value> LinearOp::getKernelInputs() {
+  SmallVector<Value> inputs{getX(), getWeight()};
+  for (Value value : {Value(getBias()), Value(getResidual())})
+    if (value)
+      inputs.push_back(value);
+  return inputs;
+}
+std::optional<unsigned> LinearOp::getOverwritableOperand() {
+  return getResidual() ? std::optional<unsigned>(getNumOperands() - 1) : std::nullopt;
+}
+int64_t LinearOp::getFlopsPerRow() { return 2 * tableWidth(getWeight()) * tableRows(getWeight()); }
+
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  types.push_back(getRowsType(context, RowKind::tokens, adaptor.getHeads() * adaptor.getHeadWidth()));
+  return success();
+}
+LogicalResult AttentionOp::verify() {
+  // attention_c2
+  int64_t wanted = 3 * static_cast<int64_t>(getHeads() * getHeadWidth());
+  if (getWidth(getQkv().getType()) != wanted)
+    return emitOpError("rows are ") << getWidth(getQkv().getType()) << " wide, " << getHeads() << " heads of "
+                                    << getHeadWidth() << " need " << wanted;
+  // attention_c3
+  if (!getScale().isFinite())
+    return emitOpError("scale is not finite");
+  return success();
+}
+DictionaryAttr AttentionOp::getKernelKey() {
+  return KeyBuilder(*this, "attention")
+      .add("heads", static_cast<int64_t>(getHeads()))
+      .add("head_width", static_cast<int64_t>(getHeadWidth()))
+      .add("scale", getScale())
+      .get();
+}
+WorkDomain AttentionOp::getWorkDomain() { return WorkDomain::tasks; }
+SmallVector<Value> AttentionOp::getKernelInputs() { return {getQkv()}; }
+int64_t AttentionOp::getFlopsPerRow() { return 0; }
+int64_t AttentionOp::getFlopsPerPair() { return 4 * static_cast<int64_t>(getHeads() * getHeadWidth()); }
+
+LogicalResult ActivationOp::verify() {
+  // activation_c1
+  if (getAct() == Activation::none)
+    return emitOpError("has no function: 'none'");
+  return success();
+}
+DictionaryAttr ActivationOp::getKernelKey() {
+  return KeyBuilder(*this, "activation")
+      .add("width", getWidth(getType()))
+      .add("act", stringifyActivation(getAct()))
+      .get();
+}
+SmallVector<Value> ActivationOp::getKernelInputs() { return {getX()}; }
+std::optional<unsigned> ActivationOp::getOverwritableOperand() { return 0; }
+int64_t ActivationOp::getFlopsPerRow() { return getWidth(getType()); }
+
+DictionaryAttr AddOp::getKernelKey() { return KeyBuilder(*this, "add").add("width", getWidth(getType())).get(); }
+SmallVector<Value> AddOp::getKernelInputs() { return {getA(), getB()}; }
+std::optional<unsigned> AddOp::getOverwritableOperand() { return 1; }
+int64_t AddOp::getFlopsPerRow() { return getWidth(getType()); }
+
+//===--- rows to rows --------------------------------------------------------------------------------------------===//
+
+LogicalResult PoolOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
+                                       SmallVectorImpl<Type> &types) {
+  RankedTensorType x;
+  if (failed(inferRows(location, "pool", adaptor.getX(), x)))
+    return failure();
+  types.push_back(getRowsType(context, RowKind::seqs, getWidth(x)));
+  return success();
+}
+DictionaryAttr PoolOp::getKernelKey() {
+  return KeyBuilder(*this, "pool")
+      .add("kind", stringifyPoolKind(getKind()))
+      .add("width", getWidth(getType()))
+      .get();
+}
+SmallVector<Value> PoolOp::getKernelInputs() { return {getX()}; }
+int64_t PoolOp::getFlopsPerRow() { return getWidth(getType()); }
+
+LogicalResult L2NormalizeOp::verify() { return verifyEps(*this, getEps()); } // l2_normalize_c1
+DictionaryAttr L2NormalizeOp::getKernelKey() {
+  return KeyBuilder(*this, "l2_normalize").add("width", getWidth(getType())).add("eps", getEps()).get();
+}
+SmallVector<Value> L2NormalizeOp::getKernelInputs() { return {getX()}; }
+std::optional<unsigned> L2NormalizeOp::getOverwritableOperand() { return 0; }
+int64_t L2NormalizeOp::getFlopsPerRow() { return 3 * getWidth(getType()); }
+
+LogicalResult SliceOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
+                                        SmallVectorImpl<Type> &types) {
+  RankedTensorType x;
+  if (failed(inferRows(location, "slice", adaptor.getX(), x)))
+    return failure();
+  // slice_c1
+  int64_t begin = adaptor.getBegin(), width = adaptor.getWidth(), available = batten::getWidth(x);
+  if (begin < 0 || width < 1 || begin > available || width > available - begin)
+    return emitOptionalError(location, "'batten.slice' op takes ", width, " columns from ", begin, " of rows ",
+                             available, " wide");
+  types.push_back(getRowsType(context, getRowKind(x), width));
+  return success();
+}
+DictionaryAttr SliceOp::getKernelKey() {
+  return KeyBuilder(*this, "slice")
+      .add("width_in", batten::getWidth(getX().getType()))
+      .add("begin", static_cast<int64_t>(getBegin()))
+      .add("width", static_cast<int64_t>(getWidth()))
+      .get();
+}
+SmallVector<Value> SliceOp::getKernelInputs() { return {getX()}; }
+int64_t SliceOp::getFlopsPerRow() { return 0; }
+
+LogicalResult ConcatColsOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  // concat_cols_c1
+  ValueRange inputs = adaptor.getInputs();
+  if (inputs.empty() || inputs.size() > kMaxConcatCols)
+    return emitOptionalError(location, "'batten.concat_cols' op joins 1 to ", kMaxConcatCols, " rows, found ",
+                             inputs.size());
+  int64_t width = 0;
+  RankedTensorType x;
+  for (Value input : inputs) {
+    if (failed(inferRows(location, "concat_cols", input, x)))
+      return failure();
+    width += getWidth(x);
+  }
+  types.push_back(getRowsType(context, getRowKind(x), width));
+  return success();
+}
+LogicalResult ConcatColsOp::verify() {
+  // concat_cols_c2
+  for (auto [index, type] : llvm::enumerate(getInputs().getTypes()))
+    if (getRowKind(type) != getRowKind(getType()))
+      return emitOpError("operand ") << index << " has rows per " << stringifyRowKind(getRowKind(type))
+                                     << ", the last one per " << stringifyRowKind(getRowKind(getType()));
+  return success();
+}
+DictionaryAttr ConcatColsOp::getKernelKey() {
+  SmallVector<int64_t> widths;
+  for (Type type : getInputs().getTypes())
+    widths.push_back(getWidth(type));
+  return KeyBuilder(*this, "concat_cols").add("widths", DenseI64ArrayAttr::get(getContext(), widths)).get();
+}
+SmallVector<Value> ConcatColsOp::getKernelInputs() { return SmallVector<Value>(getInputs()); }
+int64_t ConcatColsOp::getFlopsPerRow() { return 0; }

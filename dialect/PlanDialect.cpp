@@ -1,0 +1,474 @@
+// The plan dialect: registration, weight expressions, types, verifiers. What needs liveness is verify-plan's.
+// Verifier lines bear the labels of PlanDialect.td.
+#include "dialect/PlanDialect.h"
+
+#include "mlir/IR/DialectImplementation.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace batten;
+using namespace batten::plan;
+
+namespace {
+constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxWidth = 1 << 24;
+constexpr unsigned kMaxExprDepth = 8; // of a text: deeper ones could exhaust the parser's stack
+
+bool isWeightElem(Type type) { return type.isF32() || type.isF16() || type.isBF16(); }
+
+void printMatrixShape(AsmPrinter &printer, int64_t rows, int64_t cols, Type elem) {
+  printer << rows << 'x' << cols << 'x' << elem;
+}
+ParseResult parseMatrixShape(AsmParser &parser, int64_t &rows, int64_t &cols, Type &elem) {
+  SMLoc location = parser.getCurrentLocation();
+  SmallVector<int64_t> sizes;
+  if (parser.parseDimensionList(sizes, /*allowDynamic=*/false) || parser.parseType(elem))
+    return failure();
+  if (sizes.size() != 2)
+    return parser.emitError(location, "wants two sizes, found ") << sizes.size();
+  rows = sizes[0];
+  cols = sizes[1];
+  return success();
+}
+void printVectorShape(AsmPrinter &printer, int64_t cols, Type elem) { printer << cols << 'x' << elem; }
+ParseResult parseVectorShape(AsmParser &parser, int64_t &cols, Type &elem) {
+  SMLoc location = parser.getCurrentLocation();
+  SmallVector<int64_t> sizes;
+  if (parser.parseDimensionList(sizes, /*allowDynamic=*/false) || parser.parseType(elem))
+    return failure();
+  if (sizes.size() != 1)
+    return parser.emitError(location, "wants one size, found ") << sizes.size();
+  cols = sizes[0];
+  return success();
+}
+
+void printKernelKey(OpAsmPrinter &printer, Operation *, DictionaryAttr key) {
+  auto op = key.getAs<StringAttr>("op");
+  printer.printKeywordOrString(op ? op.getValue() : "");
+  printer << " {";
+  llvm::interleaveComma(llvm::make_filter_range(key, [](NamedAttribute item) { return item.getName() != "op"; }),
+                        printer, [&](NamedAttribute item) {
+                          printer.printKeywordOrString(item.getName().getValue());
+                          if (!isa<UnitAttr>(item.getValue()))
+                            printer << " = " << item.getValue();
+                        });
+  printer << '}';
+}
+ParseResult parseKernelKey(OpAsmParser &parser, DictionaryAttr &key) {
+  std::string op;
+  NamedAttrList attributes;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeywordOrString(&op) || parser.parseOptionalAttrDict(attributes))
+    return failure();
+  if (attributes.get("op"))
+    return parser.emitError(location, "the key's op is given twice");
+  attributes.append("op", parser.getBuilder().getStringAttr(op));
+  key = attributes.getDictionary(parser.getContext());
+  return success();
+}
+
+void printExpr(AsmPrinter &printer, Attribute expr) {
+  if (auto symbol = dyn_cast<FlatSymbolRefAttr>(expr))
+    return printer.printSymbolName(symbol.getValue());
+  auto compound = cast<ExprAttr>(expr);
+  printer << stringifyExprKind(compound.getKind()) << '(';
+  llvm::interleaveComma(compound.getOperands(), printer, [&](Attribute operand) { printExpr(printer, operand); });
+  if (auto factor = dyn_cast_or_null<FloatAttr>(compound.getParameter())) {
+    printer << ", ";
+    printer.printAttributeWithoutType(factor);
+  } else if (auto elem = dyn_cast_or_null<TypeAttr>(compound.getParameter())) {
+    printer << ", " << elem.getValue();
+  }
+  printer << ')';
+}
+
+/// Parses an expression if one begins here; absent otherwise.
+OptionalParseResult parseExprIfAny(AsmParser &parser, Attribute &expr, unsigned depth) {
+  SMLoc location = parser.getCurrentLocation();
+  StringAttr symbol;
+  if (succeeded(parser.parseOptionalSymbolName(symbol))) {
+    expr = FlatSymbolRefAttr::get(symbol);
+    return success();
+  }
+  StringRef word;
+  if (failed(parser.parseOptionalKeyword(&word, {"concat", "scale", "transpose", "cast"})))
+    return std::nullopt;
+  if (depth == kMaxExprDepth)
+    return parser.emitError(location, "weight expression is nested deeper than ") << kMaxExprDepth;
+  ExprKind kind = *symbolizeExprKind(word);
+  SmallVector<Attribute> operands;
+  Attribute parameter;
+  auto parseOne = [&]() -> ParseResult {
+    OptionalParseResult operand = parseExprIfAny(parser, operands.emplace_back(), depth + 1);
+    return operand.has_value() ? *operand
+                               : parser.emitError(parser.getCurrentLocation(), "expected a weight expression");
+  };
+  if (parser.parseLParen() || parseOne())
+    return ParseResult(failure());
+  while (succeeded(parser.parseOptionalComma())) {
+    if (kind == ExprKind::concat) {
+      if (parseOne())
+        return ParseResult(failure());
+      continue;
+    }
+    Type elem;
+    FloatAttr factor;
+    if (kind == ExprKind::cast ? parser.parseType(elem)
+                               : parser.parseAttribute(factor, Float32Type::get(parser.getContext())))
+      return ParseResult(failure());
+    parameter = elem ? Attribute(TypeAttr::get(elem)) : Attribute(factor);
+    break;
+  }
+  if (parser.parseRParen())
+    return ParseResult(failure());
+  expr = ExprAttr::getChecked([&] { return parser.emitError(location); }, parser.getContext(), kind, operands,
+                              parameter);
+  return ParseResult(success(!!expr));
+}
+
+void printOptionalExpr(OpAsmPrinter &printer, Operation *, Attribute expr) {
+  if (expr)
+    printExpr(printer, expr);
+}
+ParseResult parseOptionalExpr(OpAsmParser &parser, Attribute &expr) {
+  OptionalParseResult result = parseExprIfAny(parser, expr, 0);
+  return result.has_value() ? *result : ParseResult(success());
+}
+} // namespace
+
+#include "dialect/PlanDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/PlanAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialect/PlanTypes.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialect/PlanOps.cpp.inc"
+
+void PlanDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/PlanAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialect/PlanTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/PlanOps.cpp.inc"
+      >();
+}
+
+//===--- weight expressions and types ----------------------------------------------------------------------------===//
+
+LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, ExprKind kind,
+                               ArrayRef<Attribute> operands, Attribute parameter) {
+  // expr_c1
+  if (operands.empty() || (kind != ExprKind::concat && operands.size() != 1))
+    return emitError() << stringifyExprKind(kind) << " has " << operands.size() << " operands, "
+                       << (kind == ExprKind::concat ? "at least one wanted" : "one wanted");
+  if (!llvm::all_of(operands, llvm::IsaPred<FlatSymbolRefAttr, ExprAttr>))
+    return emitError() << stringifyExprKind(kind) << " has an operand that is no symbol and no weight expression";
+  // expr_c2
+  auto factor = dyn_cast_or_null<FloatAttr>(parameter);
+  auto elem = dyn_cast_or_null<TypeAttr>(parameter);
+  switch (kind) {
+  case ExprKind::scale:
+    if (!factor || !factor.getType().isF32() || !factor.getValue().isFinite())
+      return emitError() << "scale needs a finite f32 factor";
+    return success();
+  case ExprKind::cast:
+    if (!elem || !isWeightElem(elem.getValue()))
+      return emitError() << "cast needs a type among f32, f16 and bf16";
+    return success();
+  case ExprKind::concat:
+  case ExprKind::transpose:
+    if (parameter)
+      return emitError() << stringifyExprKind(kind) << " takes no number and no type";
+    return success();
+  }
+  return emitError() << "unknown kind of weight expression";
+}
+
+void ExprAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printExpr(printer, *this);
+  printer << '>';
+}
+Attribute ExprAttr::parse(AsmParser &parser, Type) {
+  SMLoc location = parser.getCurrentLocation();
+  Attribute expr;
+  if (parser.parseLess())
+    return {};
+  OptionalParseResult result = parseExprIfAny(parser, expr, 0);
+  if (!result.has_value() || (succeeded(*result) && !isa<ExprAttr>(expr))) {
+    parser.emitError(location, "expected concat, scale, transpose or cast");
+    return {};
+  }
+  return failed(*result) || parser.parseGreater() ? Attribute() : expr;
+}
+
+FailureOr<SmallVector<int64_t>> plan::getExprShape(Attribute expr, function_ref<WeightOp(FlatSymbolRefAttr)> lookUp,
+                                                   function_ref<InFlightDiagnostic()> emitError) {
+  if (auto symbol = dyn_cast<FlatSymbolRefAttr>(expr)) {
+    WeightOp weight = lookUp(symbol);
+    if (!weight)
+      return emitError() << symbol << " is not a batten.weight of this module";
+    return SmallVector<int64_t>(cast<RankedTensorType>(weight.getType()).getShape());
+  }
+  auto compound = cast<ExprAttr>(expr);
+  SmallVector<int64_t> shape;
+  for (auto [index, operand] : llvm::enumerate(compound.getOperands())) {
+    FailureOr<SmallVector<int64_t>> next = getExprShape(operand, lookUp, emitError);
+    if (failed(next))
+      return failure();
+    if (index == 0) {
+      shape = *next;
+      continue;
+    }
+    if (next->size() != shape.size() || ArrayRef(*next).drop_front() != ArrayRef(shape).drop_front())
+      return emitError() << "concat joins " << shapeText(shape) << " and " << shapeText(*next);
+    shape[0] += (*next)[0];
+  }
+  if (compound.getKind() == ExprKind::transpose) {
+    if (shape.size() != 2)
+      return emitError() << "transpose takes a matrix, found " << shapeText(shape);
+    std::swap(shape[0], shape[1]);
+  }
+  return shape;
+}
+
+LogicalResult BufType::verify(function_ref<InFlightDiagnostic()> emitError, RowKind, int64_t width, Type elem) {
+  // buf_c1
+  if (width < 1 || width > kMaxWidth)
+    return emitError() << "a buffer's width must be from 1 to " << kMaxWidth << ", found " << width;
+  // buf_c2
+  if (!elem.isF32())
+    return emitError() << "a buffer's elements must be f32, found " << elem;
+  return success();
+}
+
+static LogicalResult verifyWeightType(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols,
+                                      Type elem) {
+  // panels_c1, table_c1, vector_c1
+  if (rows < 1 || rows > kMaxCount || cols < 1 || cols > kMaxCount)
+    return emitError() << "a weight's sizes must be from 1 to " << kMaxCount << ", found " << rows << " x " << cols;
+  // panels_c2, table_c2, vector_c2
+  if (!isWeightElem(elem))
+    return emitError() << "a weight's elements must be f32, f16 or bf16, found " << elem;
+  return success();
+}
+LogicalResult PanelsType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols, Type elem) {
+  return verifyWeightType(emitError, rows, cols, elem);
+}
+LogicalResult TableType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols, Type elem) {
+  return verifyWeightType(emitError, rows, cols, elem);
+}
+LogicalResult VectorType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t cols, Type elem) {
+  return verifyWeightType(emitError, 1, cols, elem);
+}
+
+std::pair<int64_t, int64_t> plan::getWeightShape(Type type) {
+  return TypeSwitch<Type, std::pair<int64_t, int64_t>>(type)
+      .Case<PanelsType, TableType>([](auto matrix) { return std::pair(matrix.getRows(), matrix.getCols()); })
+      .Case<VectorType>([](VectorType vector) { return std::pair(int64_t(1), vector.getCols()); });
+}
+Type plan::getWeightElem(Type type) {
+  return TypeSwitch<Type, Type>(type).Case<PanelsType, TableType, VectorType>([](auto w) { return w.getElem(); });
+}
+
+//===--- module level --------------------------------------------------------------------------------------------===//
+
+StringRef KernelOp::getKernelOp() { return getKey().getAs<StringAttr>("op").getValue(); }
+int64_t KernelOp::getKeyInt(StringRef name) {
+  auto value = getKey().getAs<IntegerAttr>(name);
+  return value ? value.getInt() : 0;
+}
+
+/// The part of a key that steps and kernels have in common.
+static LogicalResult verifyKey(Operation *op, DictionaryAttr key) {
+  // kernel_c1, step_c2
+  auto name = key.getAs<StringAttr>("op");
+  if (!name || name.getValue().empty() ||
+      !llvm::all_of(name.getValue(), [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+    return op->emitOpError("key needs an op: letters, digits and underscores");
+  // kernel_c2
+  for (NamedAttribute item : key) {
+    auto number = dyn_cast<IntegerAttr>(item.getValue());
+    auto real = dyn_cast<FloatAttr>(item.getValue());
+    if (!(number && number.getType().isSignlessInteger(64)) && !(real && real.getType().isF32()) &&
+        !isa<StringAttr, UnitAttr, DenseI64ArrayAttr>(item.getValue()))
+      return op->emitOpError("key attribute '") << item.getName().getValue()
+                                                << "' must be i64, f32, a string, a flag or an array of i64, found "
+                                                << item.getValue();
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  if (failed(verifyKey(*this, getKey())))
+    return failure();
+  // kernel_c3
+  if (getSlabRows() && (static_cast<int64_t>(*getSlabRows()) < 1 || static_cast<int64_t>(*getSlabRows()) > kMaxCount))
+    return emitOpError("slab_rows must be from 1 to ") << kMaxCount << ", found "
+                                                       << static_cast<int64_t>(*getSlabRows());
+  // kernel_c4
+  if (getEntry().has_value() != getEntryBytes().has_value())
+    return emitOpError("needs entry and entry_bytes together");
+  if (getEntry() && (static_cast<int64_t>(*getEntry()) < 0 || static_cast<int64_t>(*getEntryBytes()) < 1))
+    return emitOpError("entry must be at least 0 and entry_bytes at least 1, found ")
+           << static_cast<int64_t>(*getEntry()) << " and " << static_cast<int64_t>(*getEntryBytes());
+  return success();
+}
+
+LogicalResult PackedOp::verify() {
+  // packed_c1
+  if (!isa<PanelsType, TableType, VectorType>(getType()))
+    return emitOpError("must be panels, a table or a vector, found ") << getType();
+  if (getExprAttr() && !isa<FlatSymbolRefAttr, ExprAttr>(getExprAttr()))
+    return emitOpError("expression must be a symbol or a weight expression, found ") << getExprAttr();
+  // packed_c3
+  if (getOffset().has_value() != getBytes().has_value())
+    return emitOpError("needs offset and bytes together");
+  if (!getOffset())
+    return success();
+  int64_t offset = *getOffset(), bytes = *getBytes();
+  if (offset < 0 || offset % 64 || bytes < 64 || bytes % 64)
+    return emitOpError("offset and bytes must be multiples of 64, at least 0 and 64, found ")
+           << offset << " and " << bytes;
+  return success();
+}
+
+LogicalResult PackedOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getExprAttr())
+    return success();
+  // packed_c2
+  auto lookUp = [&](FlatSymbolRefAttr name) { return symbols.lookupNearestSymbolFrom<WeightOp>(*this, name); };
+  FailureOr<SmallVector<int64_t>> shape = getExprShape(getExprAttr(), lookUp, [&] { return emitOpError(); });
+  if (failed(shape))
+    return failure();
+  auto [rows, cols] = getWeightShape(getType());
+  SmallVector<int64_t> wanted = isa<VectorType>(getType()) ? SmallVector<int64_t>{cols}
+                                                           : SmallVector<int64_t>{rows, cols};
+  if (*shape != wanted)
+    return emitOpError("expression gives ") << shapeText(*shape) << ", the type is " << shapeText(wanted);
+  return success();
+}
+
+LogicalResult ProgramOp::verify() {
+  llvm::StringSet<> labels, outputs;
+  for (Operation &op : getBody().front()) {
+    // program_c1
+    if (!isa<BufferOp, plan::WeightOp, StepOp, OutputOp, LayoutOp>(op))
+      return op.emitError() << "'" << op.getName() << "' does not belong in a plan.program";
+    // program_c2
+    if (auto step = dyn_cast<StepOp>(op); step && !labels.insert(step.getLabel()).second)
+      return step.emitOpError("label ") << step.getLabelAttr() << " is there twice";
+    if (auto output = dyn_cast<OutputOp>(op); output && !outputs.insert(output.getName()).second)
+      return output.emitOpError("name ") << output.getNameAttr() << " is there twice";
+  }
+  // program_c3
+  for (auto [what, attribute] : {std::pair<StringRef, int64_t>{"id_count", getIdCount()},
+                                 {"type_count", getTypeCount()},
+                                 {"max_seq_tokens", getMaxSeqTokens()}})
+    if (attribute < 0 || attribute > kMaxCount)
+      return emitOpError() << what << " must be from 0 to " << kMaxCount << ", found " << attribute;
+  // program_c4
+  for (StringAttr digest : {getImageDigestAttr(), getCommonDigestAttr(), getPanelsDigestAttr()})
+    if (digest && (digest.size() != 64 || digest.getValue().find_first_not_of("0123456789abcdef") != StringRef::npos))
+      return emitOpError("digest must be 64 lower case hex digits, found ") << digest;
+  return success();
+}
+
+LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // program_c5
+  if (getStageAttr() && !symbols.lookupNearestSymbolFrom<StageOp>((*this)->getParentOp(), getStageAttr()))
+    return emitOpError("stage ") << getStageAttr() << " is not a batten.stage of this module";
+  return success();
+}
+
+//===--- in a program --------------------------------------------------------------------------------------------===//
+
+LogicalResult plan::WeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // weight_c1
+  auto packed = symbols.lookupNearestSymbolFrom<PackedOp>((*this)->getParentOp()->getParentOp(), getPackedAttr());
+  if (!packed)
+    return emitOpError() << getPackedAttr() << " is not a plan.packed of this module";
+  if (packed.getType() != getType())
+    return emitOpError("has type ") << getType() << ", " << getPackedAttr() << " is " << packed.getType();
+  return success();
+}
+
+LogicalResult StepOp::verify() {
+  // step_c1
+  if (getLabel().empty())
+    return emitOpError("has an empty label");
+  // step_c2
+  if (auto key = dyn_cast<DictionaryAttr>(getKernel()); key && failed(verifyKey(*this, key)))
+    return failure();
+  // step_c3
+  if (getInouts().size() + getOuts().size() != 1)
+    return emitOpError("writes ") << getInouts().size() + getOuts().size() << " buffers, one wanted";
+  // step_c4
+  if (llvm::is_contained(getIns(), getOutput()))
+    return emitOpError("reads and writes one buffer: that is inout");
+  // step_c5
+  if (getPointerCount() > kMaxKernelPointers)
+    return emitOpError("has ") << getPointerCount() << " pointers, a kernel takes at most " << kMaxKernelPointers;
+  // step_c6
+  if (!getInouts().empty() && isa<DictionaryAttr>(getKernel()) && !getOverwrite())
+    return emitOpError("is in place, but its kernel does not overwrite its input");
+  // step_c7
+  for (int64_t cost : {int64_t(getFlopsPerRow()), int64_t(getFlopsPerPair()), int64_t(getBytesPerRow())})
+    if (cost < 0)
+      return emitOpError("has a cost below 0: ") << cost;
+  return success();
+}
+
+LogicalResult StepOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto name = dyn_cast<FlatSymbolRefAttr>(getKernel());
+  if (!name)
+    return success();
+  // step_c2
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>((*this)->getParentOp()->getParentOp(), name);
+  if (!kernel)
+    return emitOpError() << name << " is not a plan.kernel of this module";
+  // step_c6
+  if (!getInouts().empty() && !kernel.getOverwrite())
+    return emitOpError("is in place, but kernel ") << name << " does not overwrite its input";
+  return success();
+}
+
+LogicalResult OutputOp::verify() {
+  // output_c1
+  if (getName().empty())
+    return emitOpError("has an empty name");
+  return success();
+}
+
+LogicalResult LayoutOp::verify() {
+  // layout_c1
+  ArrayRef<int64_t> bucket = getBucket();
+  if (bucket.size() != 3 || bucket[0] < 1 || bucket[1] < 1 || bucket[2] < 0 ||
+      llvm::any_of(bucket, [](int64_t n) { return n > kMaxCount; }))
+    return emitOpError("bucket must be [tokens, seqs, markers] with tokens and seqs at least 1, found ")
+           << shapeText(bucket);
+  // layout_c2
+  auto buffers = cast<ProgramOp>((*this)->getParentOp()).getBody().getOps<BufferOp>();
+  int64_t count = std::distance(buffers.begin(), buffers.end());
+  if (static_cast<int64_t>(getOffsets().size()) != count)
+    return emitOpError("has ") << getOffsets().size() << " offsets for " << count << " buffers";
+  // layout_c3
+  for (auto [what, bytes] : {std::pair<StringRef, int64_t>{"arena", getArena()},
+                             {"lower_bound", getLowerBound()},
+                             {"scratch", getScratch()}})
+    if (bytes < 0)
+      return emitOpError() << what << " must be at least 0, found " << bytes;
+  return success();
+}
