@@ -316,7 +316,7 @@ LogicalResult PoolOp::inferReturnTypes(MLIRContext *context, std::optional<Locat
 }
 DictionaryAttr PoolOp::getKernelKey() {
   return KeyBuilder(*this, "pool")
-      .add("kind", stringifyPoolKind(getKind()))
+      .add("kind", stringifyPooling(getKind()))
       .add("width", getWidth(getType()))
       .get();
 }

@@ -114,7 +114,9 @@ def Batten_AttentionOp : Batten_KernelOp<"attention", ["getWorkDomain", "getFlop
       ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>:$heads,
       ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>:$head_width, F32Attr:$scale);
   let results = (outs Batten_TokenRows:$result);
-  let assemblyFormat = "$qkv `,` $segments attr-dict `:` type($qkv)";
+  let assemblyFormat = [{
+    $qkv `,` $segments `heads` $heads `head_width` $head_width `scale` $scale attr-dict `:` type($qkv)
+  }];
   let hasVerifier = 1;
 }
 
@@ -139,7 +141,7 @@ def Batten_AddOp : Batten_KernelOp<"add", ["getOverwritableOperand"], [SameOpera
 def Batten_PoolOp : Batten_KernelOp<"pool", [], [InferTypeOpAdaptor]> {
   let summary = "one row for each sequence; an empty sequence gives zeros";
   let description = "cls and last take the first and the last row; mean_sqrt_len is the sum over sqrt(length).";
-  let arguments = (ins Batten_PoolKind:$kind, Batten_TokenRows:$x, Batten_SegmentsType:$segments);
+  let arguments = (ins Batten_Pooling:$kind, Batten_TokenRows:$x, Batten_SegmentsType:$segments);
   let results = (outs Batten_Rows:$result);
   let assemblyFormat = "$kind $x `,` $segments attr-dict `:` type($x)";
 }
@@ -158,7 +160,7 @@ def Batten_SliceOp : Batten_KernelOp<"slice", [], [InferTypeOpAdaptor]> {
   let description = "(C1) begin is at least 0, width at least 1, and begin + width at most the rows' width.";
   let arguments = (ins Batten_Rows:$x, I64Attr:$begin, I64Attr:$width);
   let results = (outs Batten_Rows:$result);
-  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let assemblyFormat = "$x `begin` $begin `width` $width attr-dict `:` type($x)";
 }
 
 def Batten_ConcatColsOp : Batten_KernelOp<"concat_cols", [], [InferTypeOpAdaptor]> {

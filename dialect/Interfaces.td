@@ -33,7 +33,7 @@ def Batten_Activation : I32EnumAttr<"Activation", "activation function", [
   let cppNamespace = "::batten";
 }
 
-def Batten_PoolKind : I32EnumAttr<"PoolKind", "how a sequence's rows become one", [
+def Batten_Pooling : I32EnumAttr<"Pooling", "how a sequence's rows become one", [
     I32EnumAttrCase<"cls", 0>,
     I32EnumAttrCase<"last", 1>,
     I32EnumAttrCase<"mean", 2>,

@@ -132,12 +132,10 @@ OptionalParseResult parseExprIfAny(AsmParser &parser, Attribute &expr, unsigned 
 }
 
 void printOptionalExpr(OpAsmPrinter &printer, Operation *, Attribute expr) {
-  if (expr)
-    printExpr(printer, expr);
+  printExpr(printer, expr);
 }
-ParseResult parseOptionalExpr(OpAsmParser &parser, Attribute &expr) {
-  OptionalParseResult result = parseExprIfAny(parser, expr, 0);
-  return result.has_value() ? *result : ParseResult(success());
+OptionalParseResult parseOptionalExpr(OpAsmParser &parser, Attribute &expr) {
+  return parseExprIfAny(parser, expr, 0);
 }
 } // namespace
 
@@ -270,17 +268,17 @@ LogicalResult PanelsType::verify(function_ref<InFlightDiagnostic()> emitError, i
 LogicalResult TableType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols, Type elem) {
   return verifyWeightType(emitError, rows, cols, elem);
 }
-LogicalResult VectorType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t cols, Type elem) {
+LogicalResult VecType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t cols, Type elem) {
   return verifyWeightType(emitError, 1, cols, elem);
 }
 
 std::pair<int64_t, int64_t> plan::getWeightShape(Type type) {
   return TypeSwitch<Type, std::pair<int64_t, int64_t>>(type)
       .Case<PanelsType, TableType>([](auto matrix) { return std::pair(matrix.getRows(), matrix.getCols()); })
-      .Case<VectorType>([](VectorType vector) { return std::pair(int64_t(1), vector.getCols()); });
+      .Case<VecType>([](VecType vector) { return std::pair(int64_t(1), vector.getCols()); });
 }
 Type plan::getWeightElem(Type type) {
-  return TypeSwitch<Type, Type>(type).Case<PanelsType, TableType, VectorType>([](auto w) { return w.getElem(); });
+  return TypeSwitch<Type, Type>(type).Case<PanelsType, TableType, VecType>([](auto w) { return w.getElem(); });
 }
 
 //===--- module level --------------------------------------------------------------------------------------------===//
@@ -329,7 +327,7 @@ LogicalResult KernelOp::verify() {
 
 LogicalResult PackedOp::verify() {
   // packed_c1
-  if (!isa<PanelsType, TableType, VectorType>(getType()))
+  if (!isa<PanelsType, TableType, VecType>(getType()))
     return emitOpError("must be panels, a table or a vector, found ") << getType();
   if (getExprAttr() && !isa<FlatSymbolRefAttr, ExprAttr>(getExprAttr()))
     return emitOpError("expression must be a symbol or a weight expression, found ") << getExprAttr();
@@ -354,7 +352,7 @@ LogicalResult PackedOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(shape))
     return failure();
   auto [rows, cols] = getWeightShape(getType());
-  SmallVector<int64_t> wanted = isa<VectorType>(getType()) ? SmallVector<int64_t>{cols}
+  SmallVector<int64_t> wanted = isa<VecType>(getType()) ? SmallVector<int64_t>{cols}
                                                            : SmallVector<int64_t>{rows, cols};
   if (*shape != wanted)
     return emitOpError("expression gives ") << shapeText(*shape) << ", the type is " << shapeText(wanted);
@@ -365,7 +363,7 @@ LogicalResult ProgramOp::verify() {
   llvm::StringSet<> labels, outputs;
   for (Operation &op : getBody().front()) {
     // program_c1
-    if (!isa<BufferOp, plan::WeightOp, StepOp, OutputOp, LayoutOp>(op))
+    if (!isa<BufferOp, WeightRefOp, StepOp, OutputOp, LayoutOp>(op))
       return op.emitError() << "'" << op.getName() << "' does not belong in a plan.program";
     // program_c2
     if (auto step = dyn_cast<StepOp>(op); step && !labels.insert(step.getLabel()).second)
@@ -395,7 +393,7 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 //===--- in a program --------------------------------------------------------------------------------------------===//
 
-LogicalResult plan::WeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
+LogicalResult WeightRefOp::verifySymbolUses(SymbolTableCollection &symbols) {
   // weight_c1
   auto packed = symbols.lookupNearestSymbolFrom<PackedOp>((*this)->getParentOp()->getParentOp(), getPackedAttr());
   if (!packed)

@@ -67,15 +67,15 @@ def Plan_PanelsType : Plan_MatrixType<"Panels", "panels"> {
   let summary = "a weight [n, k] in panels of 32 output columns";
 }
 def Plan_TableType : Plan_MatrixType<"Table", "table"> { let summary = "a row-major weight: rows are looked up"; }
-def Plan_VectorType : Plan_Type<"Vector", "vector"> {
+def Plan_VecType : Plan_Type<"Vec", "vector"> {
   let summary = "a weight vector";
   let description = "(C1) The size is at least 1, at most 2^31 - 1. (C2) Elements are f32, f16 or bf16.";
   let parameters = (ins "int64_t":$cols, "::mlir::Type":$elem);
   let assemblyFormat = "`<` custom<VectorShape>($cols, $elem) `>`";
 }
 
-def Plan_Weight : AnyTypeOf<[Plan_PanelsType, Plan_TableType, Plan_VectorType], "panels, a table or a vector">;
-def Plan_Operand : AnyTypeOf<[Plan_BufType, Plan_PanelsType, Plan_TableType, Plan_VectorType],
+def Plan_Weight : AnyTypeOf<[Plan_PanelsType, Plan_TableType, Plan_VecType], "panels, a table or a vector">;
+def Plan_Operand : AnyTypeOf<[Plan_BufType, Plan_PanelsType, Plan_TableType, Plan_VecType],
     "a buffer, panels, a table or a vector">;
 
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
@@ -127,7 +127,7 @@ def Plan_PackedOp : Plan_Op<"packed", [Symbol, HasParent<"::mlir::ModuleOp">,
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<AnyAttr>:$expr, TypeAttr:$type,
       OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$bytes);
-  let assemblyFormat = "$sym_name custom<OptionalExpr>($expr) `:` $type attr-dict";
+  let assemblyFormat = "$sym_name (custom<OptionalExpr>($expr)^)? `:` $type attr-dict";
   let hasVerifier = 1;
 }
 
@@ -163,10 +163,10 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
 def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
   let summary = "memory for rows, placed by each plan.layout";
   let results = (outs Res<Plan_BufType, "", [MemAlloc]>:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
 }
 
-def Plan_WeightOp : Plan_Op<"weight", [Pure, HasParent<"ProgramOp">,
+def Plan_WeightRefOp : Plan_Op<"weight", [Pure, HasParent<"ProgramOp">,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a packed weight as an operand";
   let description = "(C1) The symbol is a `plan.packed` of the result's type.";
