@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Every test, cheapest first: lints, the release build's tests (lit's among them), then what sanitizers should see. Sets up
+# first. The last line counts all: N passed, N failed. Goes on after a failure, so that one run tells all there is.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+reports=build/reports
+failures=() # steps other than tests that failed, e.g. a build
+say() { echo "test: $*"; }
+
+# step NAME COMMAND..: runs a command that is no test; its failure counts as one.
+step() {
+  local name=$1 start=$SECONDS
+  shift
+  say "$name"
+  if "$@"; then
+    say "$name took $((SECONDS - start)) s"
+    return 0
+  fi
+  say "error: $name failed"
+  failures+=("$name")
+  return 1
+}
+
+# ctest_in NAME FOLDER ARGS..: runs the tests of a build folder and keeps their report.
+ctest_in() {
+  local name=$1 folder=$2
+  shift 2
+  say "tests: $name"
+  rm -f "$reports/$name.xml"
+  ctest --test-dir "$folder" --output-junit "$PWD/$reports/$name.xml" --output-on-failure --no-tests=error --timeout 900 -j 2 "$@" |
+    grep -v -e ' Start ' -e 'Passed ' -e '^$'
+  [ -f "$reports/$name.xml" ] || failures+=("tests of $name") # no report: none ran
+}
+
+# leg PRESET ROOM..: builds and runs the tests of some rooms under a preset.
+leg() {
+  local preset=$1 targets=() room
+  shift
+  for room in "$@"; do
+    [ -f "tests/$room/CMakeLists.txt" ] && targets+=("tests/$room/all")
+  done
+  configure "$preset" || return
+  step "build $preset" cmake --build --preset "$preset" --target "${targets[@]}" || return
+  for room in "$@"; do
+    [ -f "tests/$room/CMakeLists.txt" ] && ctest_in "$preset-$room" "build/$preset/tests/$room"
+  done
+}
+
+configure() { step "configure $1" cmake --preset "$1" --log-level=WARNING; }
+
+finish() { python3 tools/count_tests.py "$reports" "${failures[@]}"; }
+
+mkdir -p "$reports"
+rm -f "$reports"/*.xml
+step "set up" tools/setup.sh || { finish; exit 1; }
+configure release || { finish; exit 1; }
+ctest_in lint build/release/tools/lint
+if step "build release" cmake --build --preset release; then
+  # The real checkpoint, for the tests that need one; they say so and fail where it is missing.
+  step "fetch the model" .venv/bin/python tools/minilm.py fetch build/cache/all-MiniLM-L6-v2
+  ctest_in release build/release --label-exclude lint
+  leg asan runtime layout spec artifact tools
+  leg tsan runtime
+fi
+finish
