@@ -1,0 +1,98 @@
+// The spec of a bundle: batten.toml, the four-column bucket table, and the defaults of the short form. What is written here
+// is checked here, with file, line and column; whether graphs, stages and tables agree with the model is checked by the
+// pipeline through checkLimits and the names.
+#ifndef BATTEN_COMPILER_SPEC_SPEC_H
+#define BATTEN_COMPILER_SPEC_SPEC_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace batten {
+
+/// Most bytes of a spec, of nesting and of parts of a dotted key: checked before the parser, whose recursion needs some
+/// 3.3 kB of stack a level. Most stages, buckets of a stage, lanes and targets.
+inline constexpr uint64_t kMostSpecBytes = 1u << 20;
+inline constexpr unsigned kMostSpecDepth = 16;
+inline constexpr size_t kMostSpecEntries = 256;
+/// Most tokens, sequences or markers of a bucket.
+inline constexpr int64_t kMostBucketCount = int64_t(1) << 30;
+
+/// "file:line:column" of something in a spec; empty for defaults.
+using SpecPlace = std::string;
+
+/// The largest batch of a plan.
+struct Bucket {
+  uint32_t tokens = 0, seqs = 0, markers = 0;
+  auto operator<=>(const Bucket &) const = default; ///< by tokens, then seqs, then markers
+};
+
+struct StageSpec {
+  std::string name;
+  std::vector<Bucket> buckets; ///< smallest first, none twice, at least one
+  SpecPlace place;
+};
+
+/// A lane, and the limits that the spec asserts for it. Limits come from the model's tables; these only check them.
+struct LaneSpec {
+  std::string name;
+  std::string graph; ///< symbol without '@'
+  std::string stage;
+  std::optional<int64_t> idCount, typeCount, maxSeqTokens;
+  SpecPlace place;
+};
+
+struct TargetSpec {
+  std::string cpu;
+  std::string weights = "f32";
+  std::string math = "f32";
+  SpecPlace place;
+};
+
+struct Spec {
+  std::string path;       ///< of the spec file, "" for the short form
+  std::string graph;      ///< path of the graph, joined to the spec's directory
+  std::string checkpoint; ///< path, likewise
+  std::vector<LaneSpec> lanes;     ///< main one first
+  std::vector<StageSpec> stages;   ///< in the order of the file
+  std::vector<TargetSpec> targets; ///< empty: the caller's default
+};
+
+/// Parses the text of a spec; paths in it are joined to the directory of `path` unless absolute.
+///
+/// Errors, as path:line:column: text: syntax; size and nesting beyond the limits; unknown keys (with a near name), wrong
+/// types; missing [model], graph, checkpoint or lanes; names that are not [A-Za-z0-9_.-]; lanes, stages or buckets that are
+/// there twice; a stage without buckets; counts that are impossible; a lane whose stage is not there; a stage that no lane
+/// uses; storage or math that is not computed.
+llvm::Expected<Spec> parseSpec(llvm::StringRef text, llvm::StringRef path);
+
+/// The same from a file. Errors: also that it can't be read.
+llvm::Expected<Spec> readSpec(llvm::StringRef path);
+
+/// Parses the table `stage tokens seqs markers`, one bucket a line, blanks or tabs between, # for comments; a header line of
+/// these four words is taken. Stages keep the order in which they first appear. Errors: as parseSpec.
+llvm::Expected<std::vector<StageSpec>> parseBucketTable(llvm::StringRef text, llvm::StringRef path);
+llvm::Expected<std::vector<StageSpec>> readBucketTable(llvm::StringRef path);
+
+/// The stage of the short form, `text`, for a model whose sequences have at most maxSeqTokens tokens (0: no limit).
+///
+/// 32 x 8, 128 x 32, 512 x 64 and 2048 x 256 (tokens x sequences). On a CPU a bucket costs memory, not time, so few are
+/// enough: they are a factor of 4 apart, which bounds what an executor made for small batches only has to hold. The largest
+/// takes at least four sequences of 512; for models with longer sequences one more bucket holds a single longest one.
+/// Sequences are allowed generously (8 tokens each at most): the index tables they cost are small.
+StageSpec defaultStage(int64_t maxSeqTokens);
+
+/// Checks what a lane asserts against the model's tables (0: no such limit). Errors: both numbers, and the place.
+llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount, int64_t maxSeqTokens);
+
+/// The text of a spec with what `batten import` knows: one stage, lanes that use it, no targets (so that the compiler's
+/// default holds). Strings are quoted as TOML wants.
+std::string printSpec(const Spec &spec);
+
+} // namespace batten
+
+#endif // BATTEN_COMPILER_SPEC_SPEC_H

@@ -1,0 +1,223 @@
+// batten.toml and the bucket table: every error with file, line and column; sorting, defaults, the writer.
+#include "compiler/spec/Spec.h"
+#include "tests/spec/SpecTestSupport.h"
+
+#include <pthread.h>
+
+using namespace batten;
+using namespace batten::test;
+
+namespace {
+
+constexpr const char *kSound = R"([model]
+graph = "graph.mlir"
+checkpoint = "model.safetensors"     # or a directory
+
+[[lane]]
+name = "embed"
+graph = "@embed"
+stage = "text"
+
+[stage.text]
+buckets = [ { tokens = 512, seqs = 128, markers = 0 }, { tokens = 32, seqs = 8 }, { tokens = 128, seqs = 32 } ]
+
+[[target]]
+cpu = "x86-64-v4"
+weights = "f32"
+math = "f32"
+)";
+
+std::string replaced(const std::string &from, const std::string &to) {
+  std::string text = kSound;
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string refusal(const std::string &text) { return errorText(parseSpec(text, "dir/batten.toml")); }
+
+} // namespace
+
+TEST(SpecTest, ReadsTheDesignsExample) {
+  llvm::Expected<Spec> spec = parseSpec(kSound, "dir/batten.toml");
+  ASSERT_TRUE(static_cast<bool>(spec)) << llvm::toString(spec.takeError());
+  EXPECT_EQ(spec->graph, "dir/graph.mlir");
+  EXPECT_EQ(spec->checkpoint, "dir/model.safetensors");
+  ASSERT_EQ(spec->lanes.size(), 1u);
+  EXPECT_EQ(spec->lanes[0].name, "embed");
+  EXPECT_EQ(spec->lanes[0].graph, "embed");
+  EXPECT_EQ(spec->lanes[0].stage, "text");
+  EXPECT_EQ(spec->lanes[0].place, "dir/batten.toml:5:1");
+  ASSERT_EQ(spec->stages.size(), 1u);
+  EXPECT_EQ(spec->stages[0].buckets, (std::vector<Bucket>{{32, 8, 0}, {128, 32, 0}, {512, 128, 0}}));
+  ASSERT_EQ(spec->targets.size(), 1u);
+  EXPECT_EQ(spec->targets[0].cpu, "x86-64-v4");
+}
+
+TEST(SpecTest, AbsolutePathsStayAndGraphAndStageHaveDefaults) {
+  llvm::Expected<Spec> spec = parseSpec("[model]\ngraph=\"/g.mlir\"\ncheckpoint=\"/m\"\n[[lane]]\nname=\"a\"\n"
+                                        "[stage.only]\nbuckets=[{tokens=1,seqs=1}]\n",
+                                        "batten.toml");
+  ASSERT_TRUE(static_cast<bool>(spec)) << llvm::toString(spec.takeError());
+  EXPECT_EQ(spec->graph, "/g.mlir");
+  EXPECT_EQ(spec->lanes[0].graph, "a");
+  EXPECT_EQ(spec->lanes[0].stage, "only");
+  EXPECT_TRUE(spec->targets.empty());
+}
+
+TEST(SpecTest, R60_UnknownKeysHavePlaceAndNearName) {
+  EXPECT_EQ(refusal(replaced("buckets =", "bucktes =")),
+            "dir/batten.toml:11:1: unknown key \"bucktes\" in [stage.text]; did you mean 'buckets'? (known: buckets)");
+  expectParts(refusal(replaced("graph = \"graph", "grpah = \"graph")), {"dir/batten.toml:2:1", "\"grpah\"", "'graph'"});
+  expectParts(refusal(replaced("[[target]]", "[[taregt]]")), {"dir/batten.toml:13:", "\"taregt\"", "'target'"});
+  expectParts(refusal(replaced("seqs = 8", "sequences = 8")), {"dir/batten.toml:11:", "\"sequences\"", "known: tokens, seqs"});
+  expectParts(refusal(replaced("cpu =", "gpu =")), {"dir/batten.toml:14:1", "\"gpu\"", "'cpu'"});
+  expectParts(refusal(replaced("name =", "zzzzzzzz = 1\nname =")), {"\"zzzzzzzz\" in [[lane]] (known"});
+}
+
+TEST(SpecTest, R60_WrongTypesAndMissingTablesHaveTheirPlace) {
+  expectParts(refusal(replaced("\"graph.mlir\"", "3")), {"dir/batten.toml:2:9", "a string"});
+  expectParts(refusal(replaced("\"graph.mlir\"", "\"\"")), {"dir/batten.toml:2:9"});
+  expectParts(refusal(replaced("tokens = 32", "tokens = \"32\"")), {"dir/batten.toml:11:", "an integer wanted"});
+  expectParts(refusal(replaced("tokens = 32", "tokens = 32.0")), {"an integer wanted"});
+  expectParts(refusal(replaced("[stage.text]\nbuckets", "[stage]\ntext")), {"stage.text", "a table wanted"});
+  expectParts(refusal(replaced("[[lane]]", "[lane]")), {"[[lane]]", "dir/batten.toml:5"});
+  expectParts(refusal(replaced("[[target]]", "[target]")), {"[[target]]"});
+  expectParts(refusal("[model]\ngraph='g'\ncheckpoint='c'\n"), {"no [stage.NAME]"});
+  expectParts(refusal("[model]\ngraph='g'\ncheckpoint='c'\n[stage.a]\nbuckets=[{tokens=1,seqs=1}]"), {"no [[lane]]"});
+  expectParts(refusal(""), {"no [model]"});
+  expectParts(refusal(replaced("checkpoint =", "# ")), {"no \"checkpoint\""});
+  expectParts(refusal("[model\n"), {"dir/batten.toml:1:7: "});
+  expectParts(refusal("a = 1\na = 2\n"), {"dir/batten.toml:2:"});
+}
+
+TEST(SpecTest, StagesAndBucketsAreChecked) {
+  expectParts(refusal(replaced("{ tokens = 32, seqs = 8 }", "{ tokens = 128, seqs = 32, markers = 0 }")),
+              {"dir/batten.toml:11:", "128 x 32 x 0", "twice", "first at dir/batten.toml:11:"});
+  expectParts(refusal(replaced("[ { tokens = 512", "[] # { tokens = 512")), {"dir/batten.toml:10:", "\"text\" has no buckets"});
+  for (const char *count : {"0", "-1", "1073741825", "9223372036854775807"})
+    expectParts(refusal(replaced("tokens = 32", std::string("tokens = ") + count)),
+                {"dir/batten.toml:11:", "tokens is " + std::string(count), "within [1, 1073741824]"});
+  expectParts(refusal(replaced("markers = 0", "markers = -1")), {"markers is -1", "within [0"});
+  expectParts(refusal(replaced("tokens = 32, ", "")), {"a bucket without \"tokens\""});
+  expectParts(refusal(replaced("stage = \"text\"", "stage = \"txet\"")),
+              {"dir/batten.toml:8:", "no stage \"txet\"", "'text'"});
+  expectParts(refusal(std::string(kSound) + "[stage.other]\nbuckets = [{tokens=1,seqs=1}]\n"), {"\"other\" is used by no lane"});
+  expectParts(refusal(replaced("[stage.text]", "[stage.\"te/xt\"]")), {"stage \"te/xt\"", "dir/batten.toml:10:"});
+}
+
+TEST(SpecTest, LanesAndTargetsAreChecked) {
+  std::string lane = "[[lane]]\nname = \"embed\"\nstage = \"text\"\n";
+  expectParts(refusal(std::string(kSound) + lane), {"lane \"embed\" is there twice", "first at dir/batten.toml:5:1"});
+  expectParts(refusal(replaced("name = \"embed\"", "name = \"../x\"")), {"lane \"../x\""});
+  expectParts(refusal(replaced("\"@embed\"", "\"embed\"")), {"dir/batten.toml:7:", "a symbol"});
+  expectParts(refusal(replaced("math = \"f32\"", "math = \"int8\"")), {"dir/batten.toml:16:8", "\"int8\"", "\"f32\" wanted"});
+  expectParts(refusal(std::string(kSound) + "[[target]]\ncpu = \"x86-64-v4\"\n"), {"target \"x86-64-v4\" is there twice"});
+}
+
+TEST(SpecTest, AssertedLimitsAreChecked) {
+  llvm::Expected<Spec> spec =
+      parseSpec(replaced("stage = \"text\"", "stage = \"text\"\nid_count = 30522\nmax_seq_tokens = 512"), "b.toml");
+  ASSERT_TRUE(static_cast<bool>(spec)) << llvm::toString(spec.takeError());
+  EXPECT_EQ(errorText(checkLimits(spec->lanes[0], 30522, 2, 512)), "(no error)");
+  EXPECT_EQ(errorText(checkLimits(spec->lanes[0], 30520, 2, 512)),
+            "b.toml:5:1: lane \"embed\" asserts id_count = 30522, the model has 30520 rows of the embedding table");
+  expectParts(errorText(checkLimits(spec->lanes[0], 30522, 2, 510)), {"max_seq_tokens = 512", "510"});
+  expectParts(refusal(replaced("stage = \"text\"", "stage = \"text\"\ntype_count = -2")), {"type_count is -2"});
+}
+
+TEST(SpecTest, SE08_SizeAndDepthAreBoundedBeforeTheParserOnASmallStack) {
+  static const std::string texts[] = {
+      "a = " + std::string(300, '['),
+      "a = " + std::string(100000, '['),
+      "a = " + std::string(300, '{'),
+      [] {
+        std::string s = "a";
+        for (int i = 0; i < 10000; ++i)
+          s += ".a";
+        return s + " = 1";
+      }(),
+      [] {
+        std::string s = "[a";
+        for (int i = 0; i < 10000; ++i)
+          s += ".a";
+        return s + "]";
+      }(),
+      "a = \"" + std::string(2 << 20, 'x') + "\"",
+      std::string(1 << 20, 'x'),
+      std::string(1 << 20, '#'),
+      "a = '" + std::string(1000, '[') + "\nb = " + std::string(1000, '['),
+      "a = \"\\\"" + std::string(1000, '[') + "\nb = " + std::string(1000, '['),
+      "a = '''" + std::string(100, '\n') + "'''\nb = " + std::string(1000, '['),
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+  pthread_attr_setstacksize(&attributes, 4 << 20);
+#else
+  pthread_attr_setstacksize(&attributes, 512 << 10);
+#endif
+  pthread_t thread;
+  auto body = [](void *) -> void * {
+    for (const std::string &text : texts)
+      expectParts(errorText(parseSpec(text, "b.toml")), {"b.toml"});
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, body, nullptr), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  expectParts(errorText(parseSpec(texts[0], "b.toml")), {"b.toml:1:21: nesting beyond 16 levels"});
+  expectParts(errorText(parseSpec(texts[10], "b.toml")), {"b.toml:102:21: nesting"});
+  expectParts(errorText(parseSpec(texts[3], "b.toml")), {"b.toml:1:", "a dotted key beyond 16 levels"});
+  expectParts(errorText(parseSpec(texts[5], "b.toml")), {"at most 1048576"});
+}
+
+TEST(BucketTableTest, ReadsFourColumns) {
+  auto stages = parseBucketTable("# buckets\nstage tokens seqs markers\n\ntext 128 32 0 # c\n text\t32 8 0\r\nmark 64 8 16\n",
+                                 "b.txt");
+  ASSERT_TRUE(static_cast<bool>(stages)) << llvm::toString(stages.takeError());
+  ASSERT_EQ(stages->size(), 2u);
+  EXPECT_EQ((*stages)[0].name, "text");
+  EXPECT_EQ((*stages)[0].buckets, (std::vector<Bucket>{{32, 8, 0}, {128, 32, 0}}));
+  EXPECT_EQ((*stages)[1].buckets, (std::vector<Bucket>{{64, 8, 16}}));
+}
+
+TEST(BucketTableTest, RefusesWithLineAndColumn) {
+  auto refusal = [](const char *text) { return errorText(parseBucketTable(text, "b.txt")); };
+  expectParts(refusal("text 1 1 0\ntext 1 1 0\n"), {"b.txt:2:1", "1 x 1 x 0", "twice", "b.txt:1:1"});
+  expectParts(refusal("text 32 8\n"), {"b.txt:1:1: 3 columns, four wanted"});
+  expectParts(refusal("\n  text 32 x8 0\n"), {"b.txt:2:11: \"x8\" found"});
+  expectParts(refusal("text 0 8 0\n"), {"b.txt:1:1: tokens is 0"});
+  expectParts(refusal("text 99999999999999999999 8 0\n"), {"b.txt:1:6"});
+  expectParts(refusal("te/xt 1 8 0\n"), {"b.txt:1:1: stage \"te/xt\""});
+  expectParts(refusal("# none\n"), {"b.txt: no buckets"});
+  expectParts(refusal("text 1 1 0\nstage tokens seqs markers\n"), {"b.txt:2:7"});
+}
+
+TEST(SpecTest, DefaultStageHoldsALongestSequence) {
+  for (int64_t positions : {0, 16, 512, 2048, 2049, 8192}) {
+    StageSpec stage = defaultStage(positions);
+    EXPECT_EQ(stage.name, "text");
+    EXPECT_EQ(stage.buckets.front(), (Bucket{32, 8, 0}));
+    EXPECT_TRUE(std::is_sorted(stage.buckets.begin(), stage.buckets.end()));
+    EXPECT_GE(stage.buckets.back().tokens, std::max<int64_t>(positions, 2048));
+    EXPECT_EQ(stage.buckets.size(), positions > 2048 ? 5u : 4u);
+  }
+}
+
+TEST(SpecTest, WhatIsPrintedReadsBackTheSame) {
+  Spec spec;
+  spec.graph = "graph.mlir";
+  spec.checkpoint = "/models/with \"quotes\" and \\ and \x01";
+  spec.stages = {defaultStage(512)};
+  spec.lanes.push_back({"embed", "embed", "text", {}, {}, {}, ""});
+  spec.lanes.push_back({"encode", "encode", "text", {}, {}, {}, ""});
+  llvm::Expected<Spec> back = parseSpec(printSpec(spec), "batten.toml");
+  ASSERT_TRUE(static_cast<bool>(back)) << llvm::toString(back.takeError());
+  EXPECT_EQ(back->graph, spec.graph);
+  EXPECT_EQ(back->checkpoint, spec.checkpoint);
+  ASSERT_EQ(back->lanes.size(), 2u);
+  EXPECT_EQ(back->lanes[1].name, "encode");
+  EXPECT_EQ(back->lanes[1].graph, "encode");
+  EXPECT_EQ(back->stages[0].buckets, spec.stages[0].buckets);
+}
