@@ -151,8 +151,9 @@ llvm::Error readFunctions(const JsonObject &object, ModelConfig &config) {
   if (!*eps)
     config.defaults.push_back("layer_norm_eps");
   config.layerNormEps = eps->value_or(1e-12);
-  if (!(config.layerNormEps >= 0 && config.layerNormEps <= 1))
-    return makeError(object.where(key) + ": " + describeJson(*object.raw().get(key)) + " found, a number within [0, 1] wanted");
+  if (!(static_cast<float>(config.layerNormEps) > 0 && config.layerNormEps <= 1))
+    return makeError(object.where(key) + ": " + describeJson(*object.raw().get(key)) +
+                     " found, a number above 0 in f32 and at most 1 wanted");
   return llvm::Error::success();
 }
 

@@ -56,9 +56,9 @@ static llvm::Expected<StoredTensor> parseEntry(llvm::StringRef name, const llvm:
   int64_t totalBits = 0;
   overflow |= __builtin_mul_overflow(elements, static_cast<int64_t>(bits), &totalBits);
   if (overflow)
-    return fail("shape " + shapeText(tensor.shape) + " of " + *dtype + " overflows 63 bits");
+    return fail("shape " + dimsText(tensor.shape) + " of " + *dtype + " overflows 63 bits");
   if (totalBits % 8)
-    return fail("shape " + shapeText(tensor.shape) + " of " + *dtype + " is no whole number of bytes");
+    return fail("shape " + dimsText(tensor.shape) + " of " + *dtype + " is no whole number of bytes");
   tensor.elements = elements;
 
   const llvm::json::Array *offsets = object->getArray("data_offsets");
@@ -71,7 +71,7 @@ static llvm::Expected<StoredTensor> parseEntry(llvm::StringRef name, const llvm:
   tensor.offset = static_cast<uint64_t>(*begin);
   tensor.bytes = static_cast<uint64_t>(*end - *begin);
   if (tensor.bytes != static_cast<uint64_t>(totalBits) / 8)
-    return fail("shape " + shapeText(tensor.shape) + " of " + *dtype + " is " + llvm::Twine(totalBits / 8) +
+    return fail("shape " + dimsText(tensor.shape) + " of " + *dtype + " is " + llvm::Twine(totalBits / 8) +
                 " bytes, data_offsets [" + llvm::Twine(*begin) + ", " + llvm::Twine(*end) + "] give " +
                 llvm::Twine(tensor.bytes));
   return tensor;

@@ -30,7 +30,7 @@ std::string quoted(llvm::StringRef name) {
   return "\"" + escape(name.take_front(kKept)) + "..." + escape(name.take_back(kKept)) + "\"";
 }
 
-std::string shapeText(llvm::ArrayRef<int64_t> shape) {
+std::string dimsText(llvm::ArrayRef<int64_t> shape) {
   std::string out = "[";
   for (size_t i = 0; i < shape.size(); ++i)
     out += (i ? ", " : "") + std::to_string(shape[i]);

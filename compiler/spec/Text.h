@@ -20,7 +20,7 @@ llvm::Error makeError(const llvm::Twine &text);
 std::string quoted(llvm::StringRef name);
 
 /// "[24, 16]"
-std::string shapeText(llvm::ArrayRef<int64_t> shape);
+std::string dimsText(llvm::ArrayRef<int64_t> shape);
 
 /// "a, b, c"
 std::string joined(llvm::ArrayRef<llvm::StringRef> names, llvm::StringRef separator = ", ");

@@ -67,7 +67,8 @@ TEST(ModelConfigTest, R10_EpsFromTheConfigOrTheFamilyDefaultStated) {
   ModelConfig c = parsed(config("", {"layer_norm_eps"}));
   EXPECT_EQ(c.layerNormEps, 1e-12);
   EXPECT_EQ(c.defaults, std::vector<std::string>{"layer_norm_eps"});
-  expectParts(refusal(config("\"layer_norm_eps\": -1")), {"layer_norm_eps", "-1"});
+  for (const char *value : {"-1", "0", "1e-60", "2"})
+    expectParts(refusal(config("\"layer_norm_eps\": " + std::string(value))), {"layer_norm_eps: " + std::string(value)});
   expectParts(refusal(config("\"layer_norm_eps\": \"1e-5\"")), {"layer_norm_eps", "a number wanted"});
 }
 

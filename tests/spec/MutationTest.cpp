@@ -68,7 +68,7 @@ TEST(MutationTest, R53_Safetensors) {
   SafetensorsWriter writer;
   writer.raw(R"("__metadata__":{"format":"pt"})").addF32("embeddings.word", {2, 3}, {1, 2, 3, 4, 5, 6});
   writer.add("empty", "F16", {0, 4}, "").add("ids", "I64", {1}, "12345678").add("b", "BF16", {2}, "abcd");
-  sweep(writer.bytes(3), 20000, 1, [&](const std::string &bytes) -> llvm::Expected<int> {
+  sweep(writer.bytes(3), 5000, 1, [&](const std::string &bytes) -> llvm::Expected<int> {
     llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(dir.write("model.safetensors", bytes));
     if (!file)
       return file.takeError();
@@ -87,7 +87,7 @@ TEST(MutationTest, R53_Index) {
   TempDir dir;
   dir.write("s1.safetensors", SafetensorsWriter().addF32("a", {1}, {1}).bytes());
   dir.write("s2.safetensors", SafetensorsWriter().addF32("b", {1}, {1}).bytes());
-  sweep(R"({"metadata":{"total_size":8},"weight_map":{"a":"s1.safetensors","b":"s2.safetensors"}})", 10000, 2,
+  sweep(R"({"metadata":{"total_size":8},"weight_map":{"a":"s1.safetensors","b":"s2.safetensors"}})", 2500, 2,
         [&](const std::string &text) {
           dir.write("model.safetensors.index.json", text);
           return Checkpoint::open(dir.path());
@@ -103,13 +103,13 @@ TEST(MutationTest, R53_Modules) {
   TempDir dir;
   dir.write("2_Dense/config.json", R"({"in_features":32,"out_features":24})");
   dir.write("1_Pooling/config.json", R"({"embedding_dimension":32,"pooling_mode":["mean","cls"],"include_prompt":true})");
-  sweep(readFile(BATTEN_TEST_DATA "/goldens/sentence-mean-sqrt-len-dense/modules.json"), 4000, 4,
+  sweep(readFile(BATTEN_TEST_DATA "/goldens/sentence-mean-sqrt-len-dense/modules.json"), 1500, 4,
         [&](const std::string &text) {
           dir.write("modules.json", text);
           return readSentenceModules(dir.path());
         });
   dir.write("modules.json", readFile(BATTEN_TEST_DATA "/goldens/sentence-mean-sqrt-len-dense/modules.json"));
-  sweep(readFile(dir.path("1_Pooling/config.json")), 4000, 5, [&](const std::string &text) {
+  sweep(readFile(dir.path("1_Pooling/config.json")), 1500, 5, [&](const std::string &text) {
     dir.write("1_Pooling/config.json", text);
     return readSentenceModules(dir.path());
   });
