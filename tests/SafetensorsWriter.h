@@ -32,7 +32,8 @@ public:
     data.append(bytes);
     return *this;
   }
-  SafetensorsWriter &addF32(const std::string &name, const std::vector<int64_t> &shape, const std::vector<float> &values) {
+  SafetensorsWriter &addF32(const std::string &name, const std::vector<int64_t> &shape,
+                            const std::vector<float> &values) {
     std::string bytes(values.size() * 4, '\0');
     std::memcpy(bytes.data(), values.data(), bytes.size());
     return add(name, "F32", shape, bytes);

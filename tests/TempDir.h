@@ -26,9 +26,7 @@ public:
     std::filesystem::remove_all(root, ignored);
   }
 
-  std::string path(std::string_view name = "") const {
-    return name.empty() ? root : root + "/" + std::string(name);
-  }
+  std::string path(std::string_view name = "") const { return name.empty() ? root : root + "/" + std::string(name); }
   /// Writes a file below the directory, making folders on the way; gives its path.
   std::string write(std::string_view name, std::string_view bytes) const {
     std::filesystem::path file = path(name);

@@ -26,8 +26,8 @@ bool CheckpointSource::find(const std::string &dir, const std::string &tensor, I
   return true;
 }
 
-bool CheckpointSource::read(const std::string &dir, const std::string &tensor, int64_t first, int64_t count, uint8_t *out,
-                            std::string &error) {
+bool CheckpointSource::read(const std::string &dir, const std::string &tensor, int64_t first, int64_t count,
+                            uint8_t *out, std::string &error) {
   const Checkpoint::Tensor *found = checkpoint.lookup(dir, tensor);
   if (!found) {
     error = joinPath(checkpoint.directory(), dir) + ": tensor " + quoted(tensor) + " is missing";

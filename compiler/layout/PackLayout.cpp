@@ -85,7 +85,8 @@ bool layoutPack(const std::vector<PackEntry> &entries, PackLayout &out, std::str
   return true;
 }
 
-void splitByPack(const std::vector<PackEntry> &entries, std::vector<PackEntry> &common, std::vector<PackEntry> &panels) {
+void splitByPack(const std::vector<PackEntry> &entries, std::vector<PackEntry> &common,
+                 std::vector<PackEntry> &panels) {
   for (const PackEntry &entry : entries)
     (entry.layout == Layout::Panels ? panels : common).push_back(entry);
 }

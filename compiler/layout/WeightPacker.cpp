@@ -108,8 +108,9 @@ bool Evaluator::check(const WeightExpr &expr) {
     fits = first.rows == expr.rows && first.cols == expr.cols;
     break;
   }
-  return fits || fail("weight expression of shape " + shapeText(expr.rows, expr.cols) + " does not follow from " +
-                      std::to_string(expr.operands.size()) + " operands, the first " + shapeText(first.rows, first.cols));
+  return fits ||
+         fail("weight expression of shape " + shapeText(expr.rows, expr.cols) + " does not follow from " +
+              std::to_string(expr.operands.size()) + " operands, the first " + shapeText(first.rows, first.cols));
 }
 
 bool Evaluator::tensorRows(const WeightExpr &expr, int64_t first, int64_t count, float *out) {

@@ -28,7 +28,8 @@ public:
   virtual ~TensorSource() = default;
 
   /// Finds a tensor of dir ("" or a sub-directory). Errors: false with text where it is missing or not F32, F16 or BF16.
-  [[nodiscard]] virtual bool find(const std::string &dir, const std::string &tensor, Info &info, std::string &error) = 0;
+  [[nodiscard]] virtual bool find(const std::string &dir, const std::string &tensor, Info &info,
+                                  std::string &error) = 0;
 
   /// Reads elements [first, first + count) into out, which has count times the element's bytes and may be unaligned.
   /// Only called for tensors that find has found, and within their bounds. Errors: false with text.

@@ -141,8 +141,8 @@ llvm::Error Checkpoint::openIndex(llvm::StringRef dir, llvm::StringRef name) {
       if (!file->find(tensor) && ++missingCount <= 3)
         missing += (missing.empty() ? "" : ", ") + quoted(tensor);
     if (missingCount) {
-      faults.push_back(path + ": stale index: " + fileName + " lacks " + std::to_string(missingCount) + " of the " + count +
-                       " tensors that it should hold: " + missing + (missingCount > 3 ? ", ..." : ""));
+      faults.push_back(path + ": stale index: " + fileName + " lacks " + std::to_string(missingCount) + " of the " +
+                       count + " tensors that it should hold: " + missing + (missingCount > 3 ? ", ..." : ""));
       continue;
     }
     files.push_back(std::make_unique<File>(File{dir.str(), fileName, std::move(*file)}));
@@ -204,9 +204,7 @@ const Checkpoint::Tensor *Checkpoint::lookup(llvm::StringRef dir, llvm::StringRe
   return it != all.end() && it->dir == dir && it->stored->name == name ? &*it : nullptr;
 }
 
-std::string Checkpoint::pathOf(const Tensor &tensor) const {
-  return joinPath(joinPath(root, tensor.dir), tensor.file);
-}
+std::string Checkpoint::pathOf(const Tensor &tensor) const { return joinPath(joinPath(root, tensor.dir), tensor.file); }
 
 llvm::Error Checkpoint::read(const Tensor &tensor, uint64_t begin, uint64_t count, uint8_t *out) const {
   return fileOf[static_cast<size_t>(&tensor - all.data())]->file.read(*tensor.stored, begin, count, out);

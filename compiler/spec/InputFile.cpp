@@ -58,7 +58,8 @@ llvm::Expected<std::string> readTextFile(llvm::StringRef path, uint64_t mostByte
   if (!file)
     return file.takeError();
   if (file->size() > mostBytes)
-    return makeError(path + ": " + llvm::Twine(file->size()) + " bytes, at most " + llvm::Twine(mostBytes) + " are read");
+    return makeError(path + ": " + llvm::Twine(file->size()) + " bytes, at most " + llvm::Twine(mostBytes) +
+                     " are read");
   std::string text(file->size(), '\0');
   if (llvm::Error error = file->read(0, text.size(), reinterpret_cast<uint8_t *>(text.data())))
     return std::move(error);

@@ -17,7 +17,8 @@ public:
   /// Errors: the file does not open, or is not a regular file; the text names the path and the reason.
   static llvm::Expected<InputFile> open(llvm::StringRef path);
 
-  InputFile(InputFile &&other) noexcept : filePath(std::move(other.filePath)), fd(other.fd), byteCount(other.byteCount) {
+  InputFile(InputFile &&other) noexcept
+      : filePath(std::move(other.filePath)), fd(other.fd), byteCount(other.byteCount) {
     other.fd = -1;
   }
   InputFile &operator=(InputFile &&other) = delete;

@@ -196,7 +196,8 @@ llvm::Expected<std::optional<std::vector<std::string>>> JsonObject::strings(llvm
   for (size_t i = 0; i < array->size(); ++i) {
     std::optional<llvm::StringRef> value = (*array)[i].getAsString();
     if (!value)
-      return makeError(where(key) + "[" + llvm::Twine(i) + "]: " + describeJson((*array)[i]) + " found, a string wanted");
+      return makeError(where(key) + "[" + llvm::Twine(i) + "]: " + describeJson((*array)[i]) +
+                       " found, a string wanted");
     out.push_back(value->str());
   }
   return out;

@@ -20,10 +20,18 @@ struct ActivationName {
 };
 
 constexpr ActivationName kActivations[] = {
-    {"gelu", "gelu_erf"},          {"gelu_python", "gelu_erf"},       {"gelu_new", "gelu_tanh"},
-    {"gelu_fast", "gelu_tanh"},    {"gelu_accurate", "gelu_tanh"},    {"gelu_pytorch_tanh", "gelu_tanh"},
-    {"gelu_python_tanh", "gelu_tanh"}, {"relu", "relu"},              {"silu", "silu"},
-    {"swish", "silu"},             {"tanh", "tanh"},                  {"linear", "none"},
+    {"gelu", "gelu_erf"},
+    {"gelu_python", "gelu_erf"},
+    {"gelu_new", "gelu_tanh"},
+    {"gelu_fast", "gelu_tanh"},
+    {"gelu_accurate", "gelu_tanh"},
+    {"gelu_pytorch_tanh", "gelu_tanh"},
+    {"gelu_python_tanh", "gelu_tanh"},
+    {"relu", "relu"},
+    {"silu", "silu"},
+    {"swish", "silu"},
+    {"tanh", "tanh"},
+    {"linear", "none"},
 };
 
 struct Refusal {
@@ -35,13 +43,20 @@ constexpr llvm::StringLiteral kRelative = "it adds a bias by relative position, 
 constexpr llvm::StringLiteral kLater = "its family is not compiled yet";
 
 constexpr Refusal kRefusals[] = {
-    {"mpnet", kRelative},        {"t5", kRelative},
-    {"mt5", kRelative},          {"deberta", kRelative},
-    {"deberta-v2", kRelative},   {"roberta", kLater},
-    {"xlm-roberta", kLater},     {"camembert", kLater},
-    {"distilbert", kLater},      {"electra", kLater},
-    {"albert", kLater},          {"modernbert", kLater},
-    {"eurobert", kLater},        {"nomic_bert", kLater},
+    {"mpnet", kRelative},
+    {"t5", kRelative},
+    {"mt5", kRelative},
+    {"deberta", kRelative},
+    {"deberta-v2", kRelative},
+    {"roberta", kLater},
+    {"xlm-roberta", kLater},
+    {"camembert", kLater},
+    {"distilbert", kLater},
+    {"electra", kLater},
+    {"albert", kLater},
+    {"modernbert", kLater},
+    {"eurobert", kLater},
+    {"nomic_bert", kLater},
     {"new", "it is the GTE family with code of its own, which is not compiled yet"},
     {"jina-embeddings-v3", kLater},
 };
@@ -86,9 +101,11 @@ llvm::Error checkUnsupported(const JsonObject &object) {
   if (positions->value_or("absolute") != "absolute")
     return makeError(object.where("position_embedding_type") + " " + quoted(**positions) +
                      " is not computed, \"absolute\" wanted");
-  for (llvm::StringLiteral key : {llvm::StringLiteral("quantization_config"), llvm::StringLiteral("compression_config")})
+  for (llvm::StringLiteral key :
+       {llvm::StringLiteral("quantization_config"), llvm::StringLiteral("compression_config")})
     if (object.has(key))
-      return makeError(object.where(key) + " is set: quantised checkpoints are not read, weights of F32, F16 or BF16 wanted");
+      return makeError(object.where(key) +
+                       " is set: quantised checkpoints are not read, weights of F32, F16 or BF16 wanted");
   if (object.has("pruned_heads")) {
     llvm::Expected<std::optional<JsonObject>> pruned = object.child("pruned_heads");
     if (!pruned)

@@ -22,7 +22,8 @@ static unsigned dtypeBits(llvm::StringRef dtype) {
       .Default(0);
 }
 
-static llvm::Expected<StoredTensor> parseEntry(llvm::StringRef name, const llvm::json::Value &value, llvm::StringRef path) {
+static llvm::Expected<StoredTensor> parseEntry(llvm::StringRef name, const llvm::json::Value &value,
+                                               llvm::StringRef path) {
   StoredTensor tensor;
   tensor.name = name.str();
   auto fail = [&](const llvm::Twine &text) { return makeError(path + ": tensor " + quoted(name) + ": " + text); };
@@ -78,8 +79,8 @@ static llvm::Expected<StoredTensor> parseEntry(llvm::StringRef name, const llvm:
 }
 
 static std::string rangeText(const StoredTensor &tensor) {
-  return quoted(tensor.name) + " [" + std::to_string(tensor.offset) + ", " + std::to_string(tensor.offset + tensor.bytes) +
-         ")";
+  return quoted(tensor.name) + " [" + std::to_string(tensor.offset) + ", " +
+         std::to_string(tensor.offset + tensor.bytes) + ")";
 }
 
 llvm::Error SafetensorsFile::checkCoverage(uint64_t dataBytes, uint64_t headerBytes) const {
@@ -121,7 +122,8 @@ llvm::Error SafetensorsFile::checkCoverage(uint64_t dataBytes, uint64_t headerBy
 llvm::Error SafetensorsFile::parseHeader() {
   uint64_t size = file.size();
   if (size < 8)
-    return makeError(path() + ": " + llvm::Twine(size) + " bytes: too short for a safetensors header, which starts with 8 "
+    return makeError(path() + ": " + llvm::Twine(size) +
+                     " bytes: too short for a safetensors header, which starts with 8 "
                      "bytes of length");
   uint8_t raw[8];
   if (llvm::Error error = file.read(0, 8, raw))
@@ -130,7 +132,8 @@ llvm::Error SafetensorsFile::parseHeader() {
   for (int i = 7; i >= 0; --i)
     length = length << 8 | raw[i];
   if (length > size - 8)
-    return makeError(path() + ": header length " + llvm::Twine(length) + " is beyond the file size " + llvm::Twine(size));
+    return makeError(path() + ": header length " + llvm::Twine(length) + " is beyond the file size " +
+                     llvm::Twine(size));
   if (length > kMostHeaderBytes)
     return makeError(path() + ": header length " + llvm::Twine(length) + ", at most " + llvm::Twine(kMostHeaderBytes) +
                      " bytes are read (file size " + llvm::Twine(size) + ")");
@@ -146,7 +149,8 @@ llvm::Error SafetensorsFile::parseHeader() {
   if (!object)
     return makeError(path() + ": the header is " + describeJson(*document) + ", an object wanted");
 
-  std::vector<llvm::StringRef> names; // by name: the hash order of LLVM's object must not choose which error comes first
+  std::vector<llvm::StringRef>
+      names; // by name: the hash order of LLVM's object must not choose which error comes first
   for (const auto &entry : *object)
     names.push_back(entry.first);
   std::sort(names.begin(), names.end());

@@ -83,7 +83,8 @@ llvm::Error readPoolingModes(const JsonObject &config, SentenceModule &module) {
 }
 
 llvm::Error readPooling(const JsonObject &config, SentenceModule &module) {
-  for (llvm::StringLiteral key : {llvm::StringLiteral("word_embedding_dimension"), llvm::StringLiteral("embedding_dimension")}) {
+  for (llvm::StringLiteral key :
+       {llvm::StringLiteral("word_embedding_dimension"), llvm::StringLiteral("embedding_dimension")}) {
     llvm::Expected<std::optional<int64_t>> width = config.integer(key, 1, kMostDimension);
     if (!width)
       return width.takeError();
@@ -149,18 +150,21 @@ llvm::Error readDense(const JsonObject &config, SentenceModule &module) {
 
 /// Modules pass values by name; only the pooled embedding is passed on here.
 llvm::Error checkNames(const JsonObject &config) {
-  for (llvm::StringLiteral key : {llvm::StringLiteral("module_input_name"), llvm::StringLiteral("module_output_name")}) {
+  for (llvm::StringLiteral key :
+       {llvm::StringLiteral("module_input_name"), llvm::StringLiteral("module_output_name")}) {
     llvm::Expected<std::optional<std::string>> name = config.string(key);
     if (!name)
       return name.takeError();
     if (*name && **name != kEmbedding)
-      return makeError(config.where(key) + " " + quoted(**name) + " is not computed, " + quoted(kEmbedding) + " wanted");
+      return makeError(config.where(key) + " " + quoted(**name) + " is not computed, " + quoted(kEmbedding) +
+                       " wanted");
   }
   return llvm::Error::success();
 }
 
 /// Parses a module's config; calls read with the object. A missing file is an empty object where `optional`.
-llvm::Error withConfig(const std::string &path, bool optional, llvm::function_ref<llvm::Error(const JsonObject &)> read) {
+llvm::Error withConfig(const std::string &path, bool optional,
+                       llvm::function_ref<llvm::Error(const JsonObject &)> read) {
   std::string text = "{}";
   if (!optional || pathExists(path)) {
     llvm::Expected<std::string> found = readTextFile(path, kMostConfigBytes);
@@ -230,8 +234,9 @@ llvm::Expected<std::vector<ListedModule>> readList(const std::string &path) {
       return makeError(where + ".path " + quoted(*dir) + " is no plain name of a sub-directory");
     llvm::StringRef name = type->rsplit('.').second;
     if (!type->starts_with("sentence_transformers.") || name.empty())
-      return makeError(where + ".type " + quoted(*type) +
-                       " is refused: code of its own; known in sentence_transformers: Transformer, Pooling, Dense, Normalize");
+      return makeError(
+          where + ".type " + quoted(*type) +
+          " is refused: code of its own; known in sentence_transformers: Transformer, Pooling, Dense, Normalize");
     list.push_back({type->str(), name.str(), dir->str()});
   }
   return list;
@@ -249,7 +254,8 @@ static llvm::Error readModule(llvm::StringRef modelDir, const ListedModule &list
   if (listed.name == "Pooling") {
     if (pooled)
       return makeError(out.path + ": a second Pooling, after " + quoted(out.modules.back().dir));
-    if (llvm::Error error = withConfig(config, false, [&](const JsonObject &object) { return readPooling(object, module); }))
+    if (llvm::Error error =
+            withConfig(config, false, [&](const JsonObject &object) { return readPooling(object, module); }))
       return error;
     if (module.modesAreDefault)
       out.notes.push_back(joinPath(listed.dir, "config.json") + " names no pooling mode: mean, the library's default");
@@ -285,7 +291,8 @@ llvm::Expected<std::optional<SentenceModules>> readSentenceModules(llvm::StringR
   SentenceModules out;
   out.path = path;
   if (list->empty() || (list->front().name != "Transformer" && list->front().name != "BERT"))
-    return makeError(path + ": " + (list->empty() ? "no modules" : "module " + quoted(list->front().type) + " comes first") +
+    return makeError(path + ": " +
+                     (list->empty() ? "no modules" : "module " + quoted(list->front().type) + " comes first") +
                      ", a Transformer wanted");
   out.encoderDir = list->front().dir;
   bool encoderOnly = list->size() == 1;

@@ -28,7 +28,9 @@ public:
   SpecPlace place(const toml::node &node) const { return place(node.source().begin); }
   SpecPlace place(const toml::key &key) const { return place(key.source().begin); }
 
-  llvm::Error fail(const toml::node &node, const llvm::Twine &text) const { return makeError(place(node) + ": " + text); }
+  llvm::Error fail(const toml::node &node, const llvm::Twine &text) const {
+    return makeError(place(node) + ": " + text);
+  }
 
   llvm::Error checkKeys(const toml::table &table, llvm::StringRef what, llvm::ArrayRef<llvm::StringRef> known) const {
     const toml::key *unknown = nullptr; // the first in the file, not the first by name
@@ -56,7 +58,8 @@ public:
     return value->get();
   }
 
-  llvm::Expected<std::optional<int64_t>> integer(const toml::table &table, llvm::StringRef what, llvm::StringRef key) const {
+  llvm::Expected<std::optional<int64_t>> integer(const toml::table &table, llvm::StringRef what,
+                                                 llvm::StringRef key) const {
     const toml::node *node = table.get(std::string_view(key));
     if (!node)
       return std::nullopt;
@@ -167,7 +170,8 @@ llvm::Error eachTable(const Reader &reader, const toml::table &root, llvm::Strin
   if (!array)
     return reader.fail(*node, key + ": an array of tables [[" + key + "]] wanted");
   if (array->size() > kMostSpecEntries)
-    return reader.fail(*node, llvm::Twine(array->size()) + " of [[" + key + "]], at most " + llvm::Twine(kMostSpecEntries));
+    return reader.fail(*node,
+                       llvm::Twine(array->size()) + " of [[" + key + "]], at most " + llvm::Twine(kMostSpecEntries));
   for (const toml::node &item : *array) {
     const toml::table *table = item.as_table();
     if (!table)
@@ -241,7 +245,8 @@ llvm::Error readTarget(const Reader &reader, const toml::table &table, Spec &spe
     if (!value)
       return value.takeError();
     if (*value != "f32")
-      return reader.fail(*table.get(key), llvm::StringRef(key) + " " + quoted(*value) + " is not compiled, \"f32\" wanted");
+      return reader.fail(*table.get(key),
+                         llvm::StringRef(key) + " " + quoted(*value) + " is not compiled, \"f32\" wanted");
     target.*member = *value;
   }
   for (const TargetSpec &other : spec.targets)

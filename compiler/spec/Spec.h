@@ -54,9 +54,9 @@ struct TargetSpec {
 };
 
 struct Spec {
-  std::string path;       ///< of the spec file, "" for the short form
-  std::string graph;      ///< path of the graph, joined to the spec's directory
-  std::string checkpoint; ///< path, likewise
+  std::string path;                ///< of the spec file, "" for the short form
+  std::string graph;               ///< path of the graph, joined to the spec's directory
+  std::string checkpoint;          ///< path, likewise
   std::vector<LaneSpec> lanes;     ///< main one first
   std::vector<StageSpec> stages;   ///< in the order of the file
   std::vector<TargetSpec> targets; ///< empty: the caller's default

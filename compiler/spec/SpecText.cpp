@@ -33,14 +33,15 @@ static size_t skipTomlString(llvm::StringRef text, size_t i) {
 
 llvm::Error checkTomlShape(llvm::StringRef text, llvm::StringRef path) {
   if (text.size() > kMostSpecBytes)
-    return makeError(path + ": " + llvm::Twine(text.size()) + " bytes, at most " + llvm::Twine(kMostSpecBytes) + " are read");
+    return makeError(path + ": " + llvm::Twine(text.size()) + " bytes, at most " + llvm::Twine(kMostSpecBytes) +
+                     " are read");
   size_t fault = 0;
   if (!llvm::json::isUTF8(text, &fault))
     return makeError(path + ": not UTF-8 at byte " + llvm::Twine(fault));
   size_t line = 1, lineStart = 0, depth = 0, dots = 0;
   auto fail = [&](size_t at, llvm::StringRef what) {
-    return makeError(placeText(path, line, at - lineStart + 1) + ": " + what + " beyond " + llvm::Twine(kMostSpecDepth) +
-                     " levels");
+    return makeError(placeText(path, line, at - lineStart + 1) + ": " + what + " beyond " +
+                     llvm::Twine(kMostSpecDepth) + " levels");
   };
   for (size_t i = 0; i < text.size(); ++i) {
     switch (text[i]) {
@@ -115,16 +116,15 @@ llvm::Error finishStage(StageSpec &stage, const std::vector<SpecPlace> &places) 
     return makeError(stage.place + ": stage " + quoted(stage.name) + " has no buckets");
   std::vector<size_t> order(stage.buckets.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::pair(stage.buckets[a], a) < std::pair(stage.buckets[b], b);
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::pair(stage.buckets[a], a) < std::pair(stage.buckets[b], b); });
   std::vector<Bucket> sorted;
   for (size_t n = 0; n < order.size(); ++n) {
     const Bucket &bucket = stage.buckets[order[n]];
     if (n && sorted.back() == bucket)
-      return makeError(places[order[n]] + ": bucket " + llvm::Twine(bucket.tokens) + " x " + llvm::Twine(bucket.seqs) + " x " +
-                       llvm::Twine(bucket.markers) + " of stage " + quoted(stage.name) + " is there twice, first at " +
-                       places[order[n - 1]]);
+      return makeError(places[order[n]] + ": bucket " + llvm::Twine(bucket.tokens) + " x " + llvm::Twine(bucket.seqs) +
+                       " x " + llvm::Twine(bucket.markers) + " of stage " + quoted(stage.name) +
+                       " is there twice, first at " + places[order[n - 1]]);
     sorted.push_back(bucket);
   }
   stage.buckets = std::move(sorted);
@@ -133,7 +133,8 @@ llvm::Error finishStage(StageSpec &stage, const std::vector<SpecPlace> &places) 
 
 llvm::Expected<std::vector<StageSpec>> parseBucketTable(llvm::StringRef text, llvm::StringRef path) {
   if (text.size() > kMostSpecBytes)
-    return makeError(path + ": " + llvm::Twine(text.size()) + " bytes, at most " + llvm::Twine(kMostSpecBytes) + " are read");
+    return makeError(path + ": " + llvm::Twine(text.size()) + " bytes, at most " + llvm::Twine(kMostSpecBytes) +
+                     " are read");
   std::vector<StageSpec> stages;
   std::vector<std::vector<SpecPlace>> places;
   size_t lineNumber = 0;
@@ -209,12 +210,14 @@ llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount
     std::optional<int64_t> asserted;
     int64_t actual;
   };
-  for (const Limit &limit : {Limit{"id_count", "rows of the embedding table", lane.idCount, idCount},
-                             Limit{"type_count", "rows of the token type table", lane.typeCount, typeCount},
-                             Limit{"max_seq_tokens", "tokens of the longest sequence", lane.maxSeqTokens, maxSeqTokens}})
+  for (const Limit &limit :
+       {Limit{"id_count", "rows of the embedding table", lane.idCount, idCount},
+        Limit{"type_count", "rows of the token type table", lane.typeCount, typeCount},
+        Limit{"max_seq_tokens", "tokens of the longest sequence", lane.maxSeqTokens, maxSeqTokens}})
     if (limit.asserted && *limit.asserted != limit.actual)
       return makeError(lane.place + ": lane " + quoted(lane.name) + " asserts " + limit.key + " = " +
-                       llvm::Twine(*limit.asserted) + ", the model has " + llvm::Twine(limit.actual) + " " + limit.meaning);
+                       llvm::Twine(*limit.asserted) + ", the model has " + llvm::Twine(limit.actual) + " " +
+                       limit.meaning);
   return llvm::Error::success();
 }
 
@@ -232,12 +235,14 @@ static std::string tomlString(llvm::StringRef text) {
 }
 
 std::string printSpec(const Spec &spec) {
-  std::string out = "[model]\ngraph = " + tomlString(spec.graph) + "\ncheckpoint = " + tomlString(spec.checkpoint) + "\n";
+  std::string out =
+      "[model]\ngraph = " + tomlString(spec.graph) + "\ncheckpoint = " + tomlString(spec.checkpoint) + "\n";
   for (const LaneSpec &lane : spec.lanes)
     out += "\n[[lane]]\nname = " + tomlString(lane.name) + "\ngraph = " + tomlString("@" + lane.graph) +
            "\nstage = " + tomlString(lane.stage) + "\n";
   for (const StageSpec &stage : spec.stages) {
-    out += "\n[stage." + tomlString(stage.name) + "]\nbuckets = [\n";
+    bool bare = !llvm::StringRef(stage.name).contains('.'); // names have no other character that a bare key can't have
+    out += "\n[stage." + (bare ? stage.name : tomlString(stage.name)) + "]\nbuckets = [\n";
     for (const Bucket &bucket : stage.buckets) {
       out += "  { tokens = " + std::to_string(bucket.tokens) + ", seqs = " + std::to_string(bucket.seqs);
       out += (bucket.markers ? ", markers = " + std::to_string(bucket.markers) : "") + " },\n";

@@ -72,6 +72,8 @@ bool isPlainName(llvm::StringRef name) {
 std::string joinPath(llvm::StringRef dir, llvm::StringRef name) {
   if (dir.empty())
     return name.str();
+  if (name.empty())
+    return dir.str();
   return (dir + (dir.ends_with("/") ? "" : "/") + name).str();
 }
 

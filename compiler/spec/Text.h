@@ -34,7 +34,7 @@ std::string didYouMean(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> kno
 /// True for a name that can only mean an entry of the directory it is used in: not empty, no '/', no NUL, not "." or "..".
 bool isPlainName(llvm::StringRef name);
 
-/// dir/name, or name where dir is empty.
+/// dir/name, or the other one where one is empty.
 std::string joinPath(llvm::StringRef dir, llvm::StringRef name);
 
 } // namespace batten

@@ -48,7 +48,7 @@ TEST(RowStrideTest, SlabRowsFitTheCache) {
 }
 
 TEST(PackLayoutTest, EntryBytesFollowTheFormat) {
-  EXPECT_EQ(entryBytes(Layout::Table, Elem::F32, 3, 5), 128);  // (2*5 + 16) * 4 = 104
+  EXPECT_EQ(entryBytes(Layout::Table, Elem::F32, 3, 5), 128); // (2*5 + 16) * 4 = 104
   EXPECT_EQ(entryBytes(Layout::Table, Elem::F32, 4, 16), 256);
   EXPECT_EQ(entryBytes(Layout::Vector, Elem::F32, 1, 17), 128);
   EXPECT_EQ(entryBytes(Layout::Panels, Elem::F32, 2, 50), 32 * 50 * 4);
@@ -112,8 +112,8 @@ TEST(PackLayoutTest, RefusesBadEntriesByName) {
 
 TEST(PackLayoutTest, SplitsByPackInOrder) {
   std::vector<PackEntry> common, panels;
-  splitByPack({entry("t", Layout::Table, 1, 1), entry("p", Layout::Panels, 1, 1), entry("v", Layout::Vector, 1, 1)}, common,
-              panels);
+  splitByPack({entry("t", Layout::Table, 1, 1), entry("p", Layout::Panels, 1, 1), entry("v", Layout::Vector, 1, 1)},
+              common, panels);
   ASSERT_EQ(common.size(), 2u);
   EXPECT_EQ(common[1].name, "v");
   ASSERT_EQ(panels.size(), 1u);

@@ -228,8 +228,9 @@ TEST(WeightPackerTest, R8_TypesMixInOneExpression) {
   float got[8];
   std::string error;
   ASSERT_TRUE(evaluate(expr, source, got, error)) << error;
-  const float want[8] = {1.5f, -2.25f, 1.0f, std::ldexp(1.0f, -133), std::bit_cast<float>(0xFF7F0000u),
-                         1.0f, std::ldexp(1.0f, -24), -65504.0f};
+  const float want[8] = {
+      1.5f,     -2.25f, 1.0f, std::ldexp(1.0f, -133), std::bit_cast<float>(0xFF7F0000u), 1.0f, std::ldexp(1.0f, -24),
+      -65504.0f};
   EXPECT_EQ(std::memcmp(got, want, sizeof(want)), 0);
 }
 

@@ -1,7 +1,7 @@
 // Finding the files of a checkpoint: single, sharded, module directories, strays, links, and indexes that lie.
 #include "compiler/spec/Checkpoint.h"
 #include "tests/SafetensorsWriter.h"
-#include "tests/spec/SpecTestSupport.h"
+#include "tests/ErrorText.h"
 
 using namespace batten;
 using namespace batten::test;
@@ -60,7 +60,8 @@ TEST(CheckpointTest, R7_ListsEveryMissingOrBrokenShard) {
   TempDir dir;
   dir.write("s1.safetensors", tensors({"a"}));
   dir.write("s3.safetensors", "");
-  dir.write(kIndexName, indexOf(R"({"a":"s1.safetensors","b":"s2.safetensors","c":"s2.safetensors","d":"s3.safetensors"})"));
+  dir.write(kIndexName,
+            indexOf(R"({"a":"s1.safetensors","b":"s2.safetensors","c":"s2.safetensors","d":"s3.safetensors"})"));
   std::string text = errorText(Checkpoint::open(dir.path()));
   expectParts(text, {"s3.safetensors: 0 bytes"});
   expectParts(lastLine(text), {"s2.safetensors: no such file", "2 tensors", kIndexName});
@@ -75,7 +76,8 @@ TEST(CheckpointTest, R7_AStaleIndexIsNamedAsTheCause) {
 }
 
 TEST(CheckpointTest, R51_ShardNamesArePlainFileNames) {
-  for (const char *name : {"../../etc/passwd", "/etc/passwd", "a/../b", "sub/s.safetensors", "a\\u0000b", "", ".", ".."}) {
+  for (const char *name :
+       {"../../etc/passwd", "/etc/passwd", "a/../b", "sub/s.safetensors", "a\\u0000b", "", ".", ".."}) {
     TempDir dir;
     dir.write("s1.safetensors", tensors({"a"}));
     dir.write(kIndexName, indexOf(R"({"a":"s1.safetensors","w":")" + std::string(name) + "\"}"));

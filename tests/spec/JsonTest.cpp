@@ -1,6 +1,6 @@
 // The scan before the parser, error positions, and typed access.
 #include "compiler/spec/Json.h"
-#include "tests/spec/SpecTestSupport.h"
+#include "tests/ErrorText.h"
 
 using namespace batten;
 using namespace batten::test;
@@ -55,7 +55,8 @@ TEST(JsonTest, R21_IntegralFloatsCountAndOtherTypesNameTheirPath) {
             "config.json: t: the string \"768\" found, an integer within [1, 1000] wanted");
   EXPECT_EQ(errorText(root->integer("n", 1, 1000)), "config.json: n: -1 found, an integer within [1, 1000] wanted");
   for (const char *key : {"b", "h", "l", "o", "big"})
-    expectParts(errorText(root->integer(key, 1, 1000)), {std::string("config.json: ") + key + ": ", "an integer within"});
+    expectParts(errorText(root->integer(key, 1, 1000)),
+                {std::string("config.json: ") + key + ": ", "an integer within"});
   EXPECT_EQ(errorText(root->requiredInteger("z", 1, 9)), "config.json: z: null found, an integer within [1, 9] wanted");
   EXPECT_EQ(errorText(root->requiredInteger("gone", 1, 9)),
             "config.json: gone is missing: an integer within [1, 9] wanted");

@@ -5,7 +5,7 @@
 #include "compiler/spec/SentenceModules.h"
 #include "compiler/spec/Spec.h"
 #include "tests/SafetensorsWriter.h"
-#include "tests/spec/SpecTestSupport.h"
+#include "tests/ErrorText.h"
 
 #include <random>
 
@@ -15,8 +15,9 @@ using namespace batten::test;
 namespace {
 
 /// Pieces that parsers stumble over, spliced in besides random bytes.
-constexpr std::string_view kPieces[] = {"{", "}", "[", "]", "\"", ",", ":", "0", "-1", "1e400", "18446744073709551615",
-                                        "\\u0000", "\\ud800", "null", "\n", "\xff", "'''", "\"\"\"", "=", ".", "#", "[["};
+constexpr std::string_view kPieces[] = {
+    "{",       "}",       "[",    "]",  "\"",   ",",   ":",      "0", "-1", "1e400", "18446744073709551615",
+    "\\u0000", "\\ud800", "null", "\n", "\xff", "'''", "\"\"\"", "=", ".",  "#",     "[["};
 
 std::string mutated(std::string text, std::mt19937 &random, size_t from = 0) {
   for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
@@ -102,7 +103,8 @@ TEST(MutationTest, R53_Config) {
 TEST(MutationTest, R53_Modules) {
   TempDir dir;
   dir.write("2_Dense/config.json", R"({"in_features":32,"out_features":24})");
-  dir.write("1_Pooling/config.json", R"({"embedding_dimension":32,"pooling_mode":["mean","cls"],"include_prompt":true})");
+  dir.write("1_Pooling/config.json",
+            R"({"embedding_dimension":32,"pooling_mode":["mean","cls"],"include_prompt":true})");
   sweep(readFile(BATTEN_TEST_DATA "/goldens/sentence-mean-sqrt-len-dense/modules.json"), 1500, 4,
         [&](const std::string &text) {
           dir.write("modules.json", text);
@@ -116,9 +118,10 @@ TEST(MutationTest, R53_Modules) {
 }
 
 TEST(MutationTest, R53_Toml) {
-  std::string sound = "[model]\ngraph = \"g.mlir\"\ncheckpoint = 'm' # c\n\n[[lane]]\nname = \"embed\"\nid_count = 3\n\n"
-                      "[stage.text]\nbuckets = [ { tokens = 32, seqs = 8 }, { tokens = 64, seqs = 8, markers = 1 } ]\n\n"
-                      "[[target]]\ncpu = \"x86-64-v3\"\nmath = \"\"\"f32\"\"\"\n";
+  std::string sound =
+      "[model]\ngraph = \"g.mlir\"\ncheckpoint = 'm' # c\n\n[[lane]]\nname = \"embed\"\nid_count = 3\n\n"
+      "[stage.text]\nbuckets = [ { tokens = 32, seqs = 8 }, { tokens = 64, seqs = 8, markers = 1 } ]\n\n"
+      "[[target]]\ncpu = \"x86-64-v3\"\nmath = \"\"\"f32\"\"\"\n";
   sweep(sound, 20000, 6, [](const std::string &text) { return parseSpec(text, "batten.toml"); });
 }
 

@@ -1,7 +1,7 @@
 // Every refusal of the header with file, tensors and numbers; every legal oddity opens; values are exact at any address.
 #include "compiler/spec/Safetensors.h"
 #include "tests/SafetensorsWriter.h"
-#include "tests/spec/SpecTestSupport.h"
+#include "tests/ErrorText.h"
 
 #include <sys/resource.h>
 
@@ -41,7 +41,8 @@ TEST(SafetensorsTest, R1_ZeroSizeTensorsAnywhereOpen) {
   for (const char *shape : {"[0]", "[2,0]", "[0,4611686018427387904,4]"})
     for (uint64_t at : {0, 8, 12}) {
       TempDir dir;
-      std::string header = "{" + entry("x", shape, at, at) + "," + entry("b", "[2]", 0, 8) + "," + entry("a", "[1]", 8, 12) + "}";
+      std::string header =
+          "{" + entry("x", shape, at, at) + "," + entry("b", "[2]", 0, 8) + "," + entry("a", "[1]", 8, 12) + "}";
       llvm::Expected<SafetensorsFile> file =
           SafetensorsFile::open(dir.write("model.safetensors", rawSafetensors(header, std::string(12, 'v'))));
       ASSERT_TRUE(static_cast<bool>(file)) << shape << " at " << at << ": " << llvm::toString(file.takeError());
@@ -93,7 +94,8 @@ TEST(SafetensorsTest, R2_RefusesHeaderLengthBeyondFile) {
   size_t fileBytes = 8 + header.size() + 4;
   struct rusage before, after;
   getrusage(RUSAGE_SELF, &before);
-  for (uint64_t length : {UINT64_MAX, uint64_t(1) << 63, uint64_t(INT64_MAX), uint64_t(1) << 30, uint64_t(fileBytes - 7)})
+  for (uint64_t length :
+       {UINT64_MAX, uint64_t(1) << 63, uint64_t(INT64_MAX), uint64_t(1) << 30, uint64_t(fileBytes - 7)})
     expectParts(refusal(rawSafetensors(header, "abcd", &length)),
                 {"header length " + std::to_string(length), "file size " + std::to_string(fileBytes)});
   getrusage(RUSAGE_SELF, &after);
@@ -123,16 +125,20 @@ TEST(SafetensorsTest, R2_RefusesTextAfterTheObject) {
 }
 
 TEST(SafetensorsTest, R2_RefusesRepeatedNames) {
-  expectParts(refusal(rawSafetensors("{" + entry("key00", "[1]", 0, 4) + "," + entry("key00", "[1]", 4, 8) + "}", "12345678")),
-              {"duplicate", "\"key00\""});
-  expectParts(refusal(rawSafetensors("{" + entry("key00", "[1]", 0, 4) + "," + entry("key00", "[1]", 0, 4) + "}", "1234")),
-              {"duplicate", "\"key00\""});
+  expectParts(
+      refusal(rawSafetensors("{" + entry("key00", "[1]", 0, 4) + "," + entry("key00", "[1]", 4, 8) + "}", "12345678")),
+      {"duplicate", "\"key00\""});
+  expectParts(
+      refusal(rawSafetensors("{" + entry("key00", "[1]", 0, 4) + "," + entry("key00", "[1]", 0, 4) + "}", "1234")),
+      {"duplicate", "\"key00\""});
 }
 
 TEST(SafetensorsTest, R2_RefusesGapsWithBothNeighbours) {
-  expectParts(refusal(rawSafetensors("{" + entry("b", "[1]", 8, 12) + "," + entry("a", "[1]", 0, 4) + "}", "123456789012")),
-              {"[4, 8)", "\"a\" [0, 4)", "\"b\" [8, 12)", "gap"});
-  expectParts(refusal(rawSafetensors("{" + entry("a", "[1]", 4, 8) + "}", "12345678")), {"[0, 4)", "the start", "\"a\""});
+  expectParts(
+      refusal(rawSafetensors("{" + entry("b", "[1]", 8, 12) + "," + entry("a", "[1]", 0, 4) + "}", "123456789012")),
+      {"[4, 8)", "\"a\" [0, 4)", "\"b\" [8, 12)", "gap"});
+  expectParts(refusal(rawSafetensors("{" + entry("a", "[1]", 4, 8) + "}", "12345678")),
+              {"[0, 4)", "the start", "\"a\""});
 }
 
 TEST(SafetensorsTest, R2_RefusesOverlapsWithBothNames) {
@@ -146,9 +152,11 @@ TEST(SafetensorsTest, R2_RefusesBytesAfterTheLastTensorAndCutFiles) {
   std::string header = "{" + entry("a", "[1]", 0, 4) + "," + entry("b", "[1]", 4, 8) + "}";
   std::string head = std::to_string(8 + header.size() + 8);
   expectParts(refusal(rawSafetensors(header, "123456789012")),
-              {"4 bytes after the last tensor \"b\"", head + " bytes", "the file has " + std::to_string(8 + header.size() + 12)});
-  expectParts(refusal(rawSafetensors(header, "12345")),
-              {"the header needs " + head + " bytes", "the file has " + std::to_string(8 + header.size() + 5), "\"b\" [4, 8)"});
+              {"4 bytes after the last tensor \"b\"", head + " bytes",
+               "the file has " + std::to_string(8 + header.size() + 12)});
+  expectParts(
+      refusal(rawSafetensors(header, "12345")),
+      {"the header needs " + head + " bytes", "the file has " + std::to_string(8 + header.size() + 5), "\"b\" [4, 8)"});
   expectParts(refusal(rawSafetensors("{}", "1")), {"1 bytes after the last tensor"});
 }
 
@@ -166,13 +174,17 @@ TEST(SafetensorsTest, R2_SE01_RefusesSizesThatOverflow) {
 }
 
 TEST(SafetensorsTest, R53_RefusesEntriesOfTheWrongForm) {
-  for (const char *bad :
-       {R"({"a":3})", R"({"a":[]})", R"({"a":{}})", R"({"a":{"dtype":"F32","shape":[1]}})",
-        R"({"a":{"dtype":1,"shape":[1],"data_offsets":[0,4]}})", R"({"a":{"dtype":"F32","shape":1,"data_offsets":[0,4]}})",
-        R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})",
-        R"({"a":{"dtype":"F32","shape":["1"],"data_offsets":[0,4]}})", R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})",
-        R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[-4,0]}})",
-        R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,1e40]}})", R"({"a":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})"})
+  for (const char *bad : {R"({"a":3})", R"({"a":[]})", R"({"a":{}})", R"({"a":{"dtype":"F32","shape":[1]}})",
+                          R"({"a":{"dtype":1,"shape":[1],"data_offsets":[0,4]}})",
+                          R"({"a":{"dtype":"F32","shape":1,"data_offsets":[0,4]}})",
+                          R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})",
+                          R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})",
+                          R"({"a":{"dtype":"F32","shape":["1"],"data_offsets":[0,4]}})",
+                          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})",
+                          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})",
+                          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[-4,0]}})",
+                          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,1e40]}})",
+                          R"({"a":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})"})
     expectParts(refusal(rawSafetensors(bad, "1234")), {"tensor \"a\""});
   expectParts(refusal(rawSafetensors(R"({"__metadata__":3})", "")), {"__metadata__"});
   expectParts(refusal(rawSafetensors(R"({"__metadata__":{"a":1}})", "")), {"__metadata__"});

@@ -1,6 +1,6 @@
 // modules.json: what is read of each module, the order of joined poolings, and what is refused by name.
 #include "compiler/spec/SentenceModules.h"
-#include "tests/spec/SpecTestSupport.h"
+#include "tests/ErrorText.h"
 
 using namespace batten;
 using namespace batten::test;
@@ -11,7 +11,8 @@ std::string list(std::initializer_list<std::pair<const char *, const char *>> mo
   std::string out = "[";
   int i = 0;
   for (auto [type, path] : modules)
-    out += std::string(i++ ? "," : "") + "{\"idx\":0,\"name\":\"0\",\"path\":\"" + path + "\",\"type\":\"" + type + "\"}";
+    out +=
+        std::string(i++ ? "," : "") + "{\"idx\":0,\"name\":\"0\",\"path\":\"" + path + "\",\"type\":\"" + type + "\"}";
   return out + "]";
 }
 
@@ -57,7 +58,8 @@ TEST(SentenceModulesTest, R18_FlagsAreJoinedInTheLibrarysOrder) {
 
 TEST(SentenceModulesTest, R18_NewerModesKeepTheirStatedOrder) {
   EXPECT_EQ(modesOf(R"({"embedding_dimension":8,"pooling_mode":"cls","include_prompt":true})"), Modes{"cls"});
-  EXPECT_EQ(modesOf(R"({"pooling_mode":["max","cls","mean_sqrt_len_tokens"]})"), (Modes{"max", "cls", "mean_sqrt_len"}));
+  EXPECT_EQ(modesOf(R"({"pooling_mode":["max","cls","mean_sqrt_len_tokens"]})"),
+            (Modes{"max", "cls", "mean_sqrt_len"}));
   EXPECT_EQ(modesOf(R"({"pooling_mode":"lasttoken","pooling_mode_mean_tokens":true})"), Modes{"last"});
   expectParts(poolingRefusal(R"({"pooling_mode":"median"})"), {"1_Pooling/config.json: pooling_mode", "\"median\""});
   expectParts(poolingRefusal(R"({"pooling_mode":[]})"), {"0 modes"});
@@ -104,11 +106,12 @@ TEST(SentenceModulesTest, ReadsDenseAndNormalizeWithOrWithoutFolder) {
 }
 
 TEST(SentenceModulesTest, R9_DenseActivationsByExactName) {
-  for (auto [name, dialect] :
-       {std::pair("\"torch.nn.modules.activation.Tanh\"", "tanh"), std::pair("\"torch.nn.modules.activation.GELU\"", "gelu_erf"),
-        std::pair("\"torch.nn.modules.activation.ReLU\"", "relu"), std::pair("\"torch.nn.modules.activation.SiLU\"", "silu"),
-        std::pair("null", "none"), std::pair("\"torch.nn.modules.activation.Sigmoid\"", ""),
-        std::pair("\"my_code.Tanh\"", ""), std::pair("\"Tanh\"", "")}) {
+  for (auto [name, dialect] : {std::pair("\"torch.nn.modules.activation.Tanh\"", "tanh"),
+                               std::pair("\"torch.nn.modules.activation.GELU\"", "gelu_erf"),
+                               std::pair("\"torch.nn.modules.activation.ReLU\"", "relu"),
+                               std::pair("\"torch.nn.modules.activation.SiLU\"", "silu"), std::pair("null", "none"),
+                               std::pair("\"torch.nn.modules.activation.Sigmoid\"", ""),
+                               std::pair("\"my_code.Tanh\"", ""), std::pair("\"Tanh\"", "")}) {
     TempDir dir;
     dir.write("modules.json", list({{kTransformer, ""}, {kPooling, "1_Pooling"}, {kDense, "2_Dense"}}));
     dir.write("1_Pooling/config.json", R"({"pooling_mode":"cls"})");
@@ -130,7 +133,8 @@ TEST(SentenceModulesTest, ValuesUnderOtherNamesAreRefused) {
     dir.write("modules.json", list({{kTransformer, ""}, {kPooling, "1_Pooling"}, {kNormalize, "2_Normalize"}}));
     dir.write("1_Pooling/config.json", R"({"pooling_mode":"cls"})");
     dir.write("2_Normalize/config.json", config);
-    expectParts(errorText(readSentenceModules(dir.path())), {"2_Normalize/config.json: module_", "\"sentence_embedding\""});
+    expectParts(errorText(readSentenceModules(dir.path())),
+                {"2_Normalize/config.json: module_", "\"sentence_embedding\""});
   }
 }
 
@@ -143,8 +147,10 @@ TEST(SentenceModulesTest, UnknownModulesAreRefusedByName) {
   };
   expectParts(refusal({{kTransformer, ""}, {kPooling, "1_Pooling"}, {"sentence_transformers.models.LSTM", "2_LSTM"}}),
               {"modules.json", "sentence_transformers.models.LSTM", "known"});
-  expectParts(refusal({{kTransformer, ""}, {"custom_st.Pooling", "1_Pooling"}}), {"custom_st.Pooling", "code of its own"});
-  expectParts(refusal({{"sentence_transformers.models.CLIPModel", ""}, {kPooling, "1_Pooling"}}), {"CLIPModel", "first"});
+  expectParts(refusal({{kTransformer, ""}, {"custom_st.Pooling", "1_Pooling"}}),
+              {"custom_st.Pooling", "code of its own"});
+  expectParts(refusal({{"sentence_transformers.models.CLIPModel", ""}, {kPooling, "1_Pooling"}}),
+              {"CLIPModel", "first"});
   expectParts(refusal({}), {"no modules"});
   expectParts(refusal({{kTransformer, ""}, {kNormalize, "1_Pooling"}}), {"Normalize before Pooling"});
   expectParts(refusal({{kTransformer, ""}, {kPooling, "1_Pooling"}, {kPooling, "1_Pooling"}}), {"a second Pooling"});
@@ -176,7 +182,8 @@ TEST(SentenceModulesTest, OtherDirectoriesHaveNone) {
 }
 
 TEST(SentenceModulesTest, R53_BrokenFilesAreRefusedWithTheirName) {
-  for (const char *text : {"", "{}", "[3]", "[{\"type\":3,\"path\":\"\"}]", "[{\"type\":\"sentence_transformers.models.Transformer\"}]"}) {
+  for (const char *text :
+       {"", "{}", "[3]", "[{\"type\":3,\"path\":\"\"}]", "[{\"type\":\"sentence_transformers.models.Transformer\"}]"}) {
     TempDir dir;
     dir.write("modules.json", text);
     expectParts(errorText(readSentenceModules(dir.path())), {"modules.json"});

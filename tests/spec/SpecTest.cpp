@@ -1,6 +1,6 @@
 // batten.toml and the bucket table: every error with file, line and column; sorting, defaults, the writer.
 #include "compiler/spec/Spec.h"
-#include "tests/spec/SpecTestSupport.h"
+#include "tests/ErrorText.h"
 
 #include <pthread.h>
 
@@ -70,7 +70,8 @@ TEST(SpecTest, R60_UnknownKeysHavePlaceAndNearName) {
             "dir/batten.toml:11:1: unknown key \"bucktes\" in [stage.text]; did you mean 'buckets'? (known: buckets)");
   expectParts(refusal(replaced("graph = \"graph", "grpah = \"graph")), {"dir/batten.toml:2:1", "\"grpah\"", "'graph'"});
   expectParts(refusal(replaced("[[target]]", "[[taregt]]")), {"dir/batten.toml:13:", "\"taregt\"", "'target'"});
-  expectParts(refusal(replaced("seqs = 8", "sequences = 8")), {"dir/batten.toml:11:", "\"sequences\"", "known: tokens, seqs"});
+  expectParts(refusal(replaced("seqs = 8", "sequences = 8")),
+              {"dir/batten.toml:11:", "\"sequences\"", "known: tokens, seqs"});
   expectParts(refusal(replaced("cpu =", "gpu =")), {"dir/batten.toml:14:1", "\"gpu\"", "'cpu'"});
   expectParts(refusal(replaced("name =", "zzzzzzzz = 1\nname =")), {"\"zzzzzzzz\" in [[lane]] (known"});
 }
@@ -94,7 +95,8 @@ TEST(SpecTest, R60_WrongTypesAndMissingTablesHaveTheirPlace) {
 TEST(SpecTest, StagesAndBucketsAreChecked) {
   expectParts(refusal(replaced("{ tokens = 32, seqs = 8 }", "{ tokens = 128, seqs = 32, markers = 0 }")),
               {"dir/batten.toml:11:", "128 x 32 x 0", "twice", "first at dir/batten.toml:11:"});
-  expectParts(refusal(replaced("[ { tokens = 512", "[] # { tokens = 512")), {"dir/batten.toml:10:", "\"text\" has no buckets"});
+  expectParts(refusal(replaced("[ { tokens = 512", "[] # { tokens = 512")),
+              {"dir/batten.toml:10:", "\"text\" has no buckets"});
   for (const char *count : {"0", "-1", "1073741825", "9223372036854775807"})
     expectParts(refusal(replaced("tokens = 32", std::string("tokens = ") + count)),
                 {"dir/batten.toml:11:", "tokens is " + std::string(count), "within [1, 1073741824]"});
@@ -102,7 +104,8 @@ TEST(SpecTest, StagesAndBucketsAreChecked) {
   expectParts(refusal(replaced("tokens = 32, ", "")), {"a bucket without \"tokens\""});
   expectParts(refusal(replaced("stage = \"text\"", "stage = \"txet\"")),
               {"dir/batten.toml:8:", "no stage \"txet\"", "'text'"});
-  expectParts(refusal(std::string(kSound) + "[stage.other]\nbuckets = [{tokens=1,seqs=1}]\n"), {"\"other\" is used by no lane"});
+  expectParts(refusal(std::string(kSound) + "[stage.other]\nbuckets = [{tokens=1,seqs=1}]\n"),
+              {"\"other\" is used by no lane"});
   expectParts(refusal(replaced("[stage.text]", "[stage.\"te/xt\"]")), {"stage \"te/xt\"", "dir/batten.toml:10:"});
 }
 
@@ -111,8 +114,10 @@ TEST(SpecTest, LanesAndTargetsAreChecked) {
   expectParts(refusal(std::string(kSound) + lane), {"lane \"embed\" is there twice", "first at dir/batten.toml:5:1"});
   expectParts(refusal(replaced("name = \"embed\"", "name = \"../x\"")), {"lane \"../x\""});
   expectParts(refusal(replaced("\"@embed\"", "\"embed\"")), {"dir/batten.toml:7:", "a symbol"});
-  expectParts(refusal(replaced("math = \"f32\"", "math = \"int8\"")), {"dir/batten.toml:16:8", "\"int8\"", "\"f32\" wanted"});
-  expectParts(refusal(std::string(kSound) + "[[target]]\ncpu = \"x86-64-v4\"\n"), {"target \"x86-64-v4\" is there twice"});
+  expectParts(refusal(replaced("math = \"f32\"", "math = \"int8\"")),
+              {"dir/batten.toml:16:8", "\"int8\"", "\"f32\" wanted"});
+  expectParts(refusal(std::string(kSound) + "[[target]]\ncpu = \"x86-64-v4\"\n"),
+              {"target \"x86-64-v4\" is there twice"});
 }
 
 TEST(SpecTest, AssertedLimitsAreChecked) {
@@ -173,8 +178,8 @@ TEST(SpecTest, SE08_SizeAndDepthAreBoundedBeforeTheParserOnASmallStack) {
 }
 
 TEST(BucketTableTest, ReadsFourColumns) {
-  auto stages = parseBucketTable("# buckets\nstage tokens seqs markers\n\ntext 128 32 0 # c\n text\t32 8 0\r\nmark 64 8 16\n",
-                                 "b.txt");
+  auto stages = parseBucketTable(
+      "# buckets\nstage tokens seqs markers\n\ntext 128 32 0 # c\n text\t32 8 0\r\nmark 64 8 16\n", "b.txt");
   ASSERT_TRUE(static_cast<bool>(stages)) << llvm::toString(stages.takeError());
   ASSERT_EQ(stages->size(), 2u);
   EXPECT_EQ((*stages)[0].name, "text");

@@ -1,6 +1,6 @@
-// What the tests of this room share: the text of an error, or of a success that should not be.
-#ifndef BATTEN_TESTS_SPEC_SPECTESTSUPPORT_H
-#define BATTEN_TESTS_SPEC_SPECTESTSUPPORT_H
+// The text of an llvm::Error, or of a success that should not be; for tests of rooms that link LLVM.
+#ifndef BATTEN_TESTS_ERRORTEXT_H
+#define BATTEN_TESTS_ERRORTEXT_H
 
 #include "tests/TempDir.h"
 
@@ -24,4 +24,4 @@ inline void expectParts(const std::string &text, std::initializer_list<std::stri
 
 } // namespace batten::test
 
-#endif // BATTEN_TESTS_SPEC_SPECTESTSUPPORT_H
+#endif // BATTEN_TESTS_ERRORTEXT_H

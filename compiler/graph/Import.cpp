@@ -1,0 +1,183 @@
+// Directory to module: config, modules, checkpoint, then the lanes. See the header.
+#include "compiler/graph/Import.h"
+#include "compiler/graph/Bert.h"
+#include "compiler/graph/Sentence.h"
+#include "compiler/spec/InputFile.h"
+#include "compiler/spec/ModelConfig.h"
+#include "compiler/spec/Text.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <cstdio>
+
+using namespace mlir;
+
+namespace batten {
+
+static std::string epsText(double eps) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", eps);
+  return text;
+}
+
+static Facts factsOf(const ModelConfig &config, const Bert &bert, const std::optional<SentenceModules> &modules) {
+  auto number = [](int64_t value) { return std::to_string(value); };
+  auto defaulted = [&](const char *key, std::string value) {
+    bool absent = llvm::is_contained(config.defaults, key);
+    return value + (absent ? " (default of the family: config.json has no " + std::string(key) + ")" : "");
+  };
+  Facts facts = {
+      {"family", defaulted("model_type", config.modelType)},
+      {"layers", number(config.layers)},
+      {"hidden size", number(config.hiddenSize)},
+      {"heads", number(config.heads) + " of width " + number(config.hiddenSize / config.heads)},
+      {"inner size", number(config.intermediateSize)},
+      {"activation", defaulted("hidden_act", config.activationName + " (" + config.activation + ")")},
+      {"layer norm eps", defaulted("layer_norm_eps", epsText(config.layerNormEps))},
+      {"positions", number(config.maxPositions) + ", absolute, from 0 in each sequence"},
+      {"token types", defaulted("type_vocab_size", number(config.typeVocabSize)) + "; absent means 0"},
+      {"names", "prefix \"" + bert.prefix() + "\""},
+      {"own pooler", bert.hasPooler() ? "dense, tanh" : "none"},
+  };
+  if (modules) {
+    bool normalized = false;
+    for (const SentenceModule &module : modules->modules) {
+      if (module.kind == SentenceModule::Kind::Pooling)
+        facts.emplace_back("pooling", llvm::join(module.modes, " + ") +
+                                          (module.modesAreDefault ? " (default of sentence-transformers)" : ""));
+      if (module.kind == SentenceModule::Kind::Dense)
+        facts.emplace_back("dense", number(module.inFeatures) + " to " + number(module.outFeatures) + ", " +
+                                        module.activation + (module.bias ? "" : ", no bias") +
+                                        (module.residual ? ", residual" : ""));
+      normalized = module.kind == SentenceModule::Kind::Normalize;
+    }
+    if (!modules->modules.empty())
+      facts.emplace_back("normalize", normalized ? "yes" : "no");
+  }
+  if (bert.head() != ModelHead::None) {
+    facts.emplace_back("classifier",
+                       std::string(bert.head() == ModelHead::TokenClassification ? "tokens" : "sequences") + ", " +
+                           number(bert.labelCount()) + " logits, no softmax or sigmoid");
+    std::string labels;
+    for (size_t i = 0; i < config.labels.size() && i < 256; ++i)
+      labels += (i ? ", " : "") + std::to_string(i) + " = " + config.labels[i];
+    if (!labels.empty())
+      facts.emplace_back("labels", labels);
+  }
+  return facts;
+}
+
+static void buildLanes(ModuleOp module, const ModelConfig &config, const Bert &bert,
+                       const std::optional<SentenceModules> &modules, int64_t embeddingColumns,
+                       std::vector<std::string> &lanes) {
+  GraphBuilder builder(module);
+  if (embeddingColumns) {
+    lanes.push_back("embed");
+    builder.beginLane("embed", {{"embedding", RowKind::seqs, embeddingColumns}}, /*readsTypes=*/true);
+    builder.endLane(sentenceEmbedding(builder, bert.encoder(builder), *modules));
+  } else if (bert.head() != ModelHead::None) {
+    lanes.push_back("classify");
+    RowKind rows = bert.head() == ModelHead::TokenClassification ? RowKind::tokens : RowKind::seqs;
+    builder.beginLane("classify", {{"logits", rows, bert.labelCount()}}, /*readsTypes=*/true);
+    builder.endLane(bert.logits(builder, bert.encoder(builder)));
+  }
+  lanes.push_back("encode");
+  std::vector<LaneOutput> outputs = {{"hidden", RowKind::tokens, config.hiddenSize}};
+  if (bert.hasPooler())
+    outputs.push_back({"pooled", RowKind::seqs, config.hiddenSize});
+  builder.beginLane("encode", outputs, /*readsTypes=*/true);
+  SmallVector<Value> results{bert.encoder(builder)};
+  if (bert.hasPooler())
+    results.push_back(bert.pooled(builder, results.front()));
+  builder.endLane(results);
+}
+
+llvm::Expected<ImportedModel> importGraph(MLIRContext &context, llvm::StringRef modelDir) {
+  if (!llvm::sys::fs::is_directory(modelDir))
+    return makeError(modelDir + ": " + (pathExists(modelDir) ? "not a directory" : "no such directory"));
+  llvm::Expected<std::optional<SentenceModules>> modules = readSentenceModules(modelDir);
+  if (!modules)
+    return modules.takeError();
+  std::string encoderDir = *modules ? (*modules)->encoderDir : "";
+  llvm::Expected<ModelConfig> config = readModelConfig(joinPath(joinPath(modelDir, encoderDir), "config.json"));
+  if (!config)
+    return config.takeError();
+  int64_t embeddingColumns = 0;
+  if (*modules && !(*modules)->modules.empty()) {
+    llvm::Expected<int64_t> width = embeddingWidth(**modules, config->hiddenSize);
+    if (!width)
+      return width.takeError();
+    embeddingColumns = *width;
+  }
+  llvm::Expected<std::unique_ptr<Checkpoint>> checkpoint = Checkpoint::open(modelDir, encoderDir);
+  if (!checkpoint)
+    return checkpoint.takeError();
+  if (*modules)
+    for (const SentenceModule &module : (*modules)->modules)
+      if (module.kind == SentenceModule::Kind::Dense)
+        if (llvm::Error error = (*checkpoint)->addDirectory(module.dir))
+          return std::move(error);
+  llvm::Expected<Bert> bert = Bert::find(*config, **checkpoint, encoderDir);
+  if (!bert)
+    return bert.takeError();
+
+  ImportedModel model;
+  model.module = ModuleOp::create(UnknownLoc::get(&context));
+  buildLanes(*model.module, *config, *bert, *modules, embeddingColumns, model.lanes);
+  model.facts = factsOf(*config, *bert, *modules);
+  writeFacts(*model.module, model.facts);
+  model.maxSeqTokens = config->maxPositions;
+  auto note = [&](const std::vector<std::string> &texts) {
+    model.notes.insert(model.notes.end(), texts.begin(), texts.end());
+  };
+  note(config->notes);
+  if (*modules)
+    note((*modules)->notes);
+  note(bert->notes());
+  note((*checkpoint)->notes());
+  model.checkpoint = std::move(*checkpoint);
+
+  std::string fault; // the verifier speaks for an importer's mistake only; it must not print by itself
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (fault.empty())
+      fault = diagnostic.str();
+    return success();
+  });
+  if (failed(verify(*model.module)))
+    return makeError(modelDir + ": the imported graph does not verify: " + fault);
+  return model;
+}
+
+Spec specFor(const ImportedModel &model, llvm::StringRef graphPath, llvm::StringRef checkpointPath) {
+  Spec spec;
+  spec.graph = graphPath.str();
+  spec.checkpoint = checkpointPath.str();
+  spec.stages = {defaultStage(model.maxSeqTokens)};
+  for (const std::string &lane : model.lanes)
+    spec.lanes.push_back({lane, lane, spec.stages.front().name, {}, {}, {}, ""});
+  return spec;
+}
+
+void writeFacts(ModuleOp module, const Facts &facts) {
+  SmallVector<std::string> texts;
+  for (const auto &[key, value] : facts)
+    texts.push_back(key + ": " + value);
+  SmallVector<llvm::StringRef> refs(texts.begin(), texts.end());
+  module->setAttr("batten.facts", Builder(module.getContext()).getStrArrayAttr(refs));
+}
+
+Facts readFacts(ModuleOp module) {
+  Facts facts;
+  if (auto array = module->getAttrOfType<ArrayAttr>("batten.facts"))
+    for (auto text : array.getAsRange<StringAttr>()) {
+      auto [key, value] = text.getValue().split(": ");
+      facts.emplace_back(key.str(), value.str());
+    }
+  return facts;
+}
+
+} // namespace batten

@@ -1,0 +1,62 @@
+// A model directory as a module of lanes: what `batten import` prints and `batten compile MODEL_DIR` lowers. The one file
+// of this room that other rooms include.
+#ifndef BATTEN_COMPILER_GRAPH_IMPORT_H
+#define BATTEN_COMPILER_GRAPH_IMPORT_H
+
+#include "compiler/spec/Checkpoint.h"
+#include "compiler/spec/Spec.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace batten {
+
+/// Facts for people, in order: family, pooling, eps, whether a default was taken. `inspect` shows them.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+struct ImportedModel {
+  /// Weights and lanes; verified; without batten.stage and batten.stored. Carries the facts (readFacts).
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::unique_ptr<Checkpoint> checkpoint;
+  std::vector<std::string> lanes; ///< main one first: embed or classify where there is one, then encode
+  int64_t maxSeqTokens = 0;
+  Facts facts;
+  std::vector<std::string> notes; ///< strays, mismatches, defaults: one text each
+};
+
+/// Imports a Hugging Face or sentence-transformers directory. The context must know the batten dialect.
+///
+/// Lanes: `embed` (embedding) for a sentence-transformers directory; `classify` (logits, no softmax or sigmoid) for a
+/// sequence or token classifier; in every case `encode` (hidden, and pooled where the checkpoint has its pooler). Outputs
+/// and lanes are in this order. Weights are named by what the checkpoint should have, also where it lacks them.
+///
+/// Errors: the last line holds the first cause, with file and key or tensor; see readModelConfig, readSentenceModules,
+/// Checkpoint::open and Bert::find.
+llvm::Expected<ImportedModel> importGraph(mlir::MLIRContext &context, llvm::StringRef modelDir);
+
+/// The spec that belongs to an imported model: its lanes over the default stage, no targets.
+Spec specFor(const ImportedModel &model, llvm::StringRef graphPath, llvm::StringRef checkpointPath);
+
+/// Opens the checkpoint that a module's weights ask for: the file or directory at path, and the sub-directories that
+/// weights name. Errors: as Checkpoint::open.
+llvm::Expected<std::unique_ptr<Checkpoint>> openCheckpointFor(mlir::ModuleOp module, llvm::StringRef path);
+
+/// Adds a batten.stored for each tensor of the checkpoint to the end of the module, element types as stored.
+void addStored(mlir::ModuleOp module, const Checkpoint &checkpoint);
+
+/// Adds a batten.stage for each stage, and sets the stage of each lane's graph. Errors, with the place in the spec: a lane
+/// whose graph is not there, with the graphs that are; a stage with the name of another symbol.
+llvm::Error addStages(mlir::ModuleOp module, llvm::ArrayRef<StageSpec> stages, llvm::ArrayRef<LaneSpec> lanes);
+
+/// The facts that a module carries as its attribute batten.facts, an array of "key: value".
+Facts readFacts(mlir::ModuleOp module);
+void writeFacts(mlir::ModuleOp module, const Facts &facts);
+
+} // namespace batten
+
+#endif // BATTEN_COMPILER_GRAPH_IMPORT_H
