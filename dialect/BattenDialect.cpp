@@ -120,7 +120,8 @@ LogicalResult BattenDialect::verifyOperationAttribute(Operation *op, NamedAttrib
   if (attribute.getName() == "batten.unused" || attribute.getName() == "batten.facts") {
     auto names = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
-      return op->emitError() << attribute.getName().getValue() << " must be an array of strings, found " << attribute.getValue();
+      return op->emitError() << attribute.getName().getValue() << " must be an array of strings, found "
+                             << attribute.getValue();
     return success();
   }
   return op->emitError() << "unknown attribute '" << attribute.getName().getValue() << "' of the batten dialect";
