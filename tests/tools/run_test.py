@@ -1,0 +1,213 @@
+"""`batten run`: batches and lines in, tensors and lines out."""
+import json
+import os
+import select
+import signal
+import subprocess
+
+from support import BATTEN, SENTENCE, Case, as_lines, batten, read_safetensors, run, write_safetensors
+
+
+class RunBatchTest(Case):
+    def run_file(self, path, *arguments):
+        answer = self.folder / "out.safetensors"
+        self.assertOk(batten("run", SENTENCE, "--batch", path, "-o", answer, *arguments))
+        return read_safetensors(answer)
+
+    def test_outputs_match_the_reference_in_both_lanes(self):
+        for case in ["short", "ragged", "empty_sequences", "token_types", "max_length"]:
+            path, _, wanted = self.batch(case)
+            found = self.run_file(path)
+            self.assertEqual(["embedding"], list(found))
+            self.assertClose(wanted["embedding"], found["embedding"], case)
+            found = self.run_file(path, "--lane", "encode")
+            self.assertClose(wanted["hidden"], found["hidden"], case)
+
+    def test_threads_and_integer_width_do_not_change_a_bit(self):
+        path, inputs, _ = self.batch()
+        wide = self.folder / "wide.safetensors"
+        write_safetensors(wide, {name: ("I64", values) for name, (_, values) in inputs.items()})
+        answers = [self.run_file(path, "--threads", threads) for threads in [1, 2, 3]] + [self.run_file(wide)]
+        for answer in answers[1:]:
+            self.assertEqual(answers[0], answer)
+
+    def test_without_an_output_file_it_prints_a_line_a_sequence(self):
+        path, inputs, wanted = self.batch("token_types")
+        lines = self.assertOk(batten("run", SENTENCE, "--batch", path)).stdout.splitlines()
+        rows = [json.loads(line)["embedding"] for line in lines]
+        self.assertClose(wanted["embedding"], ([len(rows), len(rows[0])], sum(rows, [])))
+
+    def test_an_empty_batch_gives_no_rows(self):
+        path = self.folder / "empty.safetensors"
+        write_safetensors(path, {"token_ids": ("I32", []), "cu_seqlens": ("I32", [0])})
+        self.assertEqual([0, 32], self.run_file(path)["embedding"][0])
+
+    def test_bad_batches_are_refused_with_the_reason(self):
+        _, inputs, _ = self.batch("short")
+        length = len(inputs["token_ids"][1])
+        changes = {
+            "is missing": {"cu_seqlens": None},
+            "unknown tensor token_idz; did you mean token_ids?": {"token_idz": ("I32", [1])},
+            "is F32, I32 or I64 is wanted": {"token_ids": ("F32", [1.0] * length)},
+            "element 0 is 4294967296, past 32 bits": {"token_ids": ("I64", [1 << 32] + [1] * (length - 1))},
+            "one a token": {"token_types": ("I32", [0])},
+            "markers and cu_markers come together": {"markers": ("I32", [0])},
+            "97": {"token_ids": ("I32", [97] + [1] * (length - 1))},
+            "cu_seqlens": {"cu_seqlens": ("I32", [0, length - 1])},
+        }
+        for reason, change in changes.items():
+            with self.subTest(reason):
+                path = self.folder / "bad.safetensors"
+                write_safetensors(path, {name: tensor for name, tensor in (inputs | change).items() if tensor})
+                answer = self.folder / "none.safetensors"
+                self.assertRefused(batten("run", SENTENCE, "--batch", path, "-o", answer), path, reason)
+                self.assertFalse(answer.exists())
+
+    def test_damaged_files_are_refused_with_the_reason(self):
+        path, _, _ = self.batch("short")
+        whole = path.read_bytes()
+        header = int.from_bytes(whole[:8], "little")
+        damages = {
+            "too few": whole[:7],
+            "header of 18446744073709551615 bytes stated": b"\xff" * 8 + whole[8:],
+            "not JSON": whole[:8] + b"}" + whole[9:],
+            "bytes after tensor": whole + b"\0",
+            "data_offsets don't lie": whole[:-1],
+            "occurs twice": (2 * header).to_bytes(8, "little") + whole[8:7 + header] + b"," + whole[9:8 + header] + whole[8 + header:],
+        }
+        for reason, damaged in damages.items():
+            with self.subTest(reason):
+                path.write_bytes(damaged)
+                self.assertRefused(batten("run", SENTENCE, "--batch", path), path, reason)
+
+    def test_an_unknown_lane_or_target_is_refused_with_the_known_ones(self):
+        path, _, _ = self.batch("short")
+        self.assertRefused(batten("run", SENTENCE, "--batch", path, "--lane", "embde"), "'embde'", "embed", "encode")
+        self.assertRefused(batten("run", SENTENCE, "--batch", path, "--target", "pdp-11"), "pdp-11")
+
+
+class RunFilesTest(Case):
+    """Where answers go: existing paths, no rights, full disks."""
+
+    def test_an_existing_file_is_replaced_as_a_whole(self):
+        path, _, wanted = self.batch("short")
+        answer, link = self.folder / "out.safetensors", self.folder / "link"
+        answer.write_text("x" * 10_000)
+        link.symlink_to(answer)
+        before = answer.stat().st_ino
+        self.assertOk(batten("run", SENTENCE, "--batch", path, "-o", link))
+        self.assertTrue(link.is_symlink())
+        self.assertNotEqual(before, answer.stat().st_ino)
+        self.assertClose(wanted["embedding"], read_safetensors(answer)["embedding"])
+        self.assertEqual({"short.safetensors", "out.safetensors", "link"}, {entry.name for entry in self.folder.iterdir()})
+
+    def test_a_device_is_written_and_stays(self):
+        path, _, _ = self.batch("short")
+        self.assertOk(batten("run", SENTENCE, "--batch", path, "-o", "/dev/null"))
+        self.assertFalse(os.path.isfile("/dev/null"))
+
+    def test_a_folder_is_refused(self):
+        path, _, _ = self.batch("short")
+        self.assertRefused(batten("run", SENTENCE, "--batch", path, "-o", self.folder), self.folder, "is a folder")
+
+    def test_a_full_disk_is_an_error_and_leaves_what_was_there(self):
+        path, _, _ = self.batch("short")
+        self.assertRefused(batten("run", SENTENCE, "--batch", path, "-o", "/dev/full"), "/dev/full: cannot write", "No space left")
+        with open("/dev/full", "w") as full:
+            self.assertRefused(batten("run", SENTENCE, "--batch", path, stdout=full), "cannot write standard output", stdout=None)
+        small = self.folder / "small"
+        small.mkdir()
+        mount = f"mount -t tmpfs -o size=8k none {small}"
+        if run("unshare", "--mount", "sh", "-c", mount).returncode != 0:
+            self.skipTest("mounting a tmpfs is not permitted here; /dev/full was tested")
+        keep = mount + f" && echo old > {small}/out && {{ \"$0\" \"$@\"; cat {small}/out; ls -A {small}; }}"
+        ragged, _, _ = self.batch("ragged")
+        result = run("unshare", "--mount", "sh", "-c", keep, BATTEN, "run", SENTENCE, "--lane", "encode", "--batch", ragged, "-o", small / "out")
+        self.assertEqual("old\nout\n", result.stdout)
+        self.assertIn("No space left", result.stderr.splitlines()[-1])
+
+    def test_without_rights_the_path_is_named(self):
+        path, _, _ = self.batch("short")
+        locked, hidden = self.folder / "locked", self.folder / "hidden.safetensors"
+        locked.mkdir(mode=0o500)
+        hidden.write_bytes(path.read_bytes())
+        hidden.chmod(0)
+        without = []
+        if os.geteuid() == 0:  # root without the right to pass over permissions
+            without = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+            if run(*without, "cat", hidden).returncode == 0:
+                self.skipTest("root's rights can't be dropped here")
+        result = run(*without, BATTEN, "run", SENTENCE, "--batch", hidden)
+        self.assertRefused(result, hidden, "Permission denied")
+        result = run(*without, BATTEN, "run", SENTENCE, "--batch", path, "-o", locked / "out")
+        self.assertRefused(result, locked / "out", "Permission denied")
+
+
+class RunLinesTest(Case):
+    def lines(self, text, *arguments, status=0):
+        result = batten("run", SENTENCE, "--jsonl", *arguments, stdin=text)
+        self.assertEqual(status, result.returncode, result.stderr)
+        return result.stdout.splitlines()
+
+    def test_lines_give_the_bits_that_batches_give(self):
+        for case in ["ragged", "empty_sequences", "token_types"]:
+            path, inputs, _ = self.batch(case)
+            for lane in ["embed", "encode"]:
+                batch = self.assertOk(batten("run", SENTENCE, "--lane", lane, "--batch", path)).stdout
+                self.assertEqual(batch.splitlines(), self.lines(as_lines(inputs), "--lane", lane), case)
+
+    def test_more_lines_than_any_bucket_are_answered_in_order(self):
+        lines = [json.dumps({"ids": [1 + i % 90] * (1 + i % 7)}) for i in range(5000)]
+        found = self.lines("\n".join(lines))  # no newline after the last
+        self.assertEqual(5000, len(found))
+        answers = {line: self.lines(line)[0] for line in dict.fromkeys(lines[:630])}
+        self.assertEqual([answers[line] for line in lines], found)
+
+    def test_a_line_is_answered_while_the_writer_waits(self):
+        with subprocess.Popen([str(BATTEN), "run", str(SENTENCE), "--jsonl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            for _ in range(3):
+                process.stdin.write(b'{"ids": [1, 2, 3]}\n')
+                process.stdin.flush()
+                self.assertTrue(select.select([process.stdout], [], [], 60)[0], "no answer")
+                self.assertIn("embedding", json.loads(process.stdout.readline()))
+            process.stdin.close()
+            self.assertEqual(0, process.wait(60))
+
+    def test_a_bad_line_is_named_and_the_lines_before_it_answered(self):
+        bad = {
+            "empty": "",
+            "not JSON: wrong at byte 8": '{"ids":',
+            "an array, an object is wanted": "[1]",
+            "ids is missing": "{}",
+            "ids is a number, an array is wanted": '{"ids": 1}',
+            "ids[1] is a fraction": '{"ids": [1, 1.5]}',
+            "ids[0] is 4294967296, past 32 bits": '{"ids": [4294967296]}',
+            'unknown key "tpyes"; did you mean types?': '{"ids": [1], "tpyes": [0]}',
+            'key "ids" occurs twice': '{"ids": [1], "ids": [2]}',
+            "2 types for 1 ids": '{"ids": [1], "types": [0, 0]}',
+            "97": '{"ids": [97]}',
+            "-1": '{"ids": [-1]}',
+            "65": json.dumps({"ids": [1] * 65}),  # the model has 64 positions
+            "nested deeper": "[" * 1000,
+        }
+        for reason, line in bad.items():
+            with self.subTest(reason):
+                result = batten("run", SENTENCE, "--jsonl", stdin='{"ids": [1]}\n{"ids": [2]}\n' + line + '\n{"ids": [3]}\n')
+                self.assertRefused(result, "line 3: ", reason, stdout=None)
+                self.assertEqual(2, len(result.stdout.splitlines()))
+
+    def test_an_endless_line_is_refused(self):
+        result = batten("run", SENTENCE, "--jsonl", stdin='{"ids": [' + "1," * (9 << 20))
+        self.assertRefused(result, "line 1: longer than")
+
+    def test_a_reader_that_went_away_ends_it_quietly(self):
+        with subprocess.Popen([str(BATTEN), "run", str(SENTENCE), "--jsonl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            process.stdin.write(b'{"ids": [1]}\n')
+            process.stdin.flush()
+            process.stdout.readline()
+            process.stdout.close()
+            process.stdin.write(b'{"ids": [1]}\n')
+            process.stdin.close()
+            self.assertEqual(-signal.SIGPIPE, process.wait(60))
+            self.assertEqual(b"", process.stderr.read())
