@@ -28,12 +28,15 @@ Status Bundle::open(const batten_bundle_options_t &options, batten_error_t &erro
   mapImage_ = options.mapImage;
   BATTEN_TRY(readManifest(options, error));
   BATTEN_TRY(source.bind(manifest_, Report(error, textOf(kManifestName))));
-  BATTEN_TRY(chooseTarget(options.target, error));
+  BATTEN_TRY(chooseTarget(options, error));
   for (u32 pack : {BATTEN_PACK_COMMON, BATTEN_PACK_PANELS})
     BATTEN_TRY(loadPack(target_, pack, files_, true, error));
   BATTEN_TRY(loadPlans(target_, files_, error));
   // Last: nothing is mapped executable for a bundle that is refused.
-  BATTEN_TRY(loadCode(target_, files_.code, error));
+  if (options.inspectOnly)
+    BATTEN_TRY(checkImage(target_, error));
+  else
+    BATTEN_TRY(loadCode(target_, files_.code, error));
   for (u64 i = 0; i < files_.plans.count(); ++i)
     planBytesTotal_ += files_.plans[i].view.bytes();
   return options.level == BATTEN_VERIFY_FULL ? verifyFull(error) : BATTEN_OK;
@@ -55,10 +58,11 @@ Status Bundle::readManifest(const batten_bundle_options_t &options, batten_error
   return manifest_.open(manifestBytes_.data(), file.bytes, cpu_.hasSha, report);
 }
 
-// The supported target with the most features; the first among equals.
-Status Bundle::chooseTarget(const char *name, batten_error_t &error) noexcept {
+// The supported target with the most features; the first among equals. To inspect, the first one will do.
+Status Bundle::chooseTarget(const batten_bundle_options_t &options, batten_error_t &error) noexcept {
   const Report report(error, textOf(kManifestName));
-  u32 best = UINT32_MAX;
+  const char *name = options.target;
+  u32 best = UINT32_MAX, first = UINT32_MAX;
   char reasons[320] = "";
   size_t used = 0;
   for (u32 i = 0; i < manifest_.targets.count; ++i) {
@@ -66,6 +70,7 @@ Status Bundle::chooseTarget(const char *name, batten_error_t &error) noexcept {
     const Text targetName = manifest_.text(target.name);
     if (name && !targetName.equals(textOf(name)))
       continue;
+    first = first == UINT32_MAX ? i : first;
     if (!targetRuns(cpu_, target.arch, target.features)) {
       char missing[128];
       featureNames(target.features & ~cpu_.features, missing, sizeof missing);
@@ -77,6 +82,8 @@ Status Bundle::chooseTarget(const char *name, batten_error_t &error) noexcept {
       best = i;
     }
   }
+  if (best == UINT32_MAX && options.inspectOnly)
+    best = first;
   if (best == UINT32_MAX && used == 0)
     return report.fail(BATTEN_BAD_ARGUMENT, "TARGETS", 0, 0, manifest_.targets.count, "has no target \"%.100s\"", name);
   if (best == UINT32_MAX)
@@ -129,6 +136,16 @@ Status Bundle::loadCode(u32 target, os::Mapping &code, batten_error_t &error) co
   if (!os::mapCode(file.file, record.codeOffset, record.codeBytes, code, &osError))
     return report.failOs(BATTEN_IO, osError, "map code");
   return BATTEN_OK;
+}
+
+Status Bundle::checkImage(u32 target, batten_error_t &error) const noexcept {
+  const u32 index = manifest_.targets.at(target).image;
+  const Report report = reportOf(index, error);
+  SourceFile file;
+  u8 digest[Sha256::kDigestBytes];
+  BATTEN_TRY(source.open(manifest_, index, file, report));
+  BATTEN_TRY(hashFile(file, cpu_.hasSha, digest, report, [](const u8 *, u64) { return BATTEN_OK; }));
+  return checkFileDigest(digest, manifest_.files.at(index), report);
 }
 
 Status Bundle::loadPlans(u32 target, TargetFiles &files, batten_error_t &error) const noexcept {

@@ -38,6 +38,8 @@ public:
   [[nodiscard]] const TargetFiles &files() const noexcept { return files_; }
   [[nodiscard]] const CpuInfo &cpu() const noexcept { return cpu_; }
   [[nodiscard]] u32 target() const noexcept { return target_; }
+  /// False where the bundle was opened to be inspected only.
+  [[nodiscard]] bool hasCode() const noexcept { return files_.code.data() != nullptr; }
   [[nodiscard]] const u8 *manifestDigest() const noexcept { return manifestDigest_; }
   [[nodiscard]] const Plan &plan(u32 lane, u32 bucket) const noexcept {
     return files_.plans[manifest_.planIndex(lane, bucket)];
@@ -60,9 +62,10 @@ public:
 
 private:
   [[nodiscard]] Status readManifest(const batten_bundle_options_t &options, batten_error_t &error) noexcept;
-  [[nodiscard]] Status chooseTarget(const char *name, batten_error_t &error) noexcept;
+  [[nodiscard]] Status chooseTarget(const batten_bundle_options_t &options, batten_error_t &error) noexcept;
   [[nodiscard]] Status loadPack(u32 target, u32 pack, TargetFiles &files, bool inUse, batten_error_t &error) const noexcept;
   [[nodiscard]] Status loadCode(u32 target, os::Mapping &code, batten_error_t &error) const noexcept;
+  [[nodiscard]] Status checkImage(u32 target, batten_error_t &error) const noexcept;
   [[nodiscard]] Status loadPlans(u32 target, TargetFiles &files, batten_error_t &error) const noexcept;
   [[nodiscard]] Status verifyHeaders(const TargetFiles &files, u32 target, batten_error_t &error) const noexcept;
   [[nodiscard]] Report reportOf(u32 file, batten_error_t &error) const noexcept {

@@ -13,6 +13,8 @@ Status Executor::create(Bundle &bundle, Pool *pool, bool profile, batten_error_t
     pool_ = pool;
   }
   profile_ = profile;
+  if (!bundle.hasCode())
+    return Report(error, {}).fail(BATTEN_BAD_ARGUMENT, "", 0, 0, 0, "the bundle was opened to be inspected only");
   return allocate(Report(error, {}));
 }
 

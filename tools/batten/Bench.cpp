@@ -233,7 +233,7 @@ void bench(const BenchOptions &options) {
     failUsage("--batch and --tokens exclude each other");
   if (options.seqs && !options.tokens)
     failUsage("--seqs needs --tokens");
-  BundlePtr bundle = options.bundle.open(BATTEN_VERIFY_STRUCTURE, options.mapImage);
+  BundlePtr bundle = options.bundle.open(options.mapImage);
   Lane lane = findLane(bundle.get(), options.bundle.path, options.lane);
   Engine engine(bundle.get(), options.bundle.path, options.threads);
   std::vector<Item> items = makeItems(options, engine, lane);

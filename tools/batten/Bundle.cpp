@@ -8,8 +8,11 @@
 namespace batten::tools {
 
 void check(batten_status_t status, const batten_error_t &error, const std::string &where) {
-  if (status != BATTEN_OK)
-    fail(where + ": " + (error.message[0] ? error.message : batten_status_name(status)));
+  if (status == BATTEN_OK)
+    return;
+  std::string message = error.message[0] ? error.message : batten_status_name(status);
+  fail(message.starts_with(where + ":") ? message
+                                        : where + ": " + message); // the runtime names a bundle's own path itself
 }
 
 void checkIndex(batten_status_t status) {
@@ -37,9 +40,21 @@ void BundleOptions::addTo(CLI::App *command) {
   command->add_flag("--allow-writable-by-others", allowWritableByOthers, "Accept files that group or others may write");
 }
 
-BundlePtr BundleOptions::open(batten_verify_level_t level, bool mapImage) const {
-  requireGiven(path, "the bundle's path");
+BundlePtr BundleOptions::open(bool mapImage) const {
   batten_bundle_options_t options = BATTEN_BUNDLE_OPTIONS_INIT;
+  options.mapImage = mapImage;
+  return open(options);
+}
+
+BundlePtr BundleOptions::openToInspect(batten_verify_level_t level) const {
+  batten_bundle_options_t options = BATTEN_BUNDLE_OPTIONS_INIT;
+  options.level = level;
+  options.inspectOnly = true;
+  return open(options);
+}
+
+BundlePtr BundleOptions::open(batten_bundle_options_t options) const {
+  requireGiven(path, "the bundle's path");
   std::array<uint8_t, 32> wanted = {};
   if (!digest.empty()) {
     if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
@@ -48,8 +63,6 @@ BundlePtr BundleOptions::open(batten_verify_level_t level, bool mapImage) const 
       wanted[i] = uint8_t(std::stoi(digest.substr(2 * i, 2), nullptr, 16));
     options.manifestDigest = wanted.data();
   }
-  options.level = level;
-  options.mapImage = mapImage;
   options.allowWritableByOthers = allowWritableByOthers;
   options.target = target.empty() ? nullptr : target.c_str();
   batten_bundle_t *bundle = nullptr;

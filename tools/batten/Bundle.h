@@ -44,7 +44,12 @@ struct BundleOptions {
   /// Adds them to a command.
   void addTo(CLI::App *command);
   /// Errors: Failure; wrong usage where the path is missing or the digest isn't 64 hexadecimal digits.
-  BundlePtr open(batten_verify_level_t level = BATTEN_VERIFY_STRUCTURE, bool mapImage = false) const;
+  BundlePtr open(bool mapImage = false) const;
+  /// Opens it without its code, also where no target of it runs on this machine: to ask and to verify only.
+  BundlePtr openToInspect(batten_verify_level_t level) const;
+
+private:
+  BundlePtr open(batten_bundle_options_t options) const;
 };
 
 /// Facts of a lane, gathered once.

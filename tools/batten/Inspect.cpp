@@ -177,9 +177,9 @@ std::string bundlePage(const std::string &path, const ordered_json &json) {
   targets.add({"name", "weights", "math", "runs here", "needs"});
   for (const ordered_json &target : json["targets"])
     targets.add({text(target["name"]), text(target["weights"]), text(target["math"]),
-                 target["in_use"] == true      ? "yes, in use"
-                 : target["runs_here"] == true ? "yes"
-                                               : "no",
+                 target["runs_here"] == false ? "no"
+                 : target["in_use"] == true   ? "yes, taken"
+                                              : "yes",
                  text(target["arch"]) + ": " + joined(target["features"])});
   page += targets.str();
 
@@ -214,7 +214,7 @@ std::string bundlePage(const std::string &path, const ordered_json &json) {
 }
 
 void inspect(const InspectOptions &options) {
-  BundlePtr bundle = options.bundle.open();
+  BundlePtr bundle = options.bundle.openToInspect(BATTEN_VERIFY_STRUCTURE);
   ordered_json json = options.plan.empty() ? describeBundle(bundle.get())
                                            : describePlan(bundle.get(), options.bundle.path, options.plan);
   if (options.json)

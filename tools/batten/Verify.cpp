@@ -33,7 +33,7 @@ void runSelfTests(const VerifyOptions &options, batten_bundle_t *bundle, uint32_
 }
 
 void verify(const VerifyOptions &options) {
-  BundlePtr bundle = options.bundle.open(BATTEN_VERIFY_FULL);
+  BundlePtr bundle = options.bundle.openToInspect(BATTEN_VERIFY_FULL);
   batten_bundle_info_t info;
   batten_bundle_get_info(bundle.get(), &info);
   uint64_t bytes = 0, plans = 0;

@@ -38,9 +38,7 @@ int main(int argc, char **argv) {
   if (first == "import" || first == "compile")
     return execCompiler(argv);
   Program program("batten", "Runs compiled transformer encoders and tells what is in a bundle.");
-  program.versionLine = std::string("batten ") + batten_version() + " (format " +
-                        std::to_string(batten_format_major()) + "." + std::to_string(batten_format_minor()) +
-                        ", kernel ABI " + std::to_string(batten_kernel_abi()) + ")";
+  program.versionLine = std::string("batten ") + batten_version();
   // Listed for the help; batten-compile takes them.
   program.add("import", "Write graph.mlir and batten.toml for a model directory (needs batten-compile)", "");
   program.add("compile", "Compile a model directory or a spec into a bundle (needs batten-compile)", "");

@@ -79,8 +79,9 @@ typedef struct batten_bundle_options {
   bool allowWritableByOthers; /* accept directories and files that group or others may write */
   bool mapImage;              /* map images from their files instead of sealed memory, so that perf names kernels */
   const char *target;         /* use this target only, e.g. "x86-64-v3"; NULL takes the best that runs here */
+  bool inspectOnly;           /* to ask and verify only, also where no target runs here: maps no code, makes no executor */
 } batten_bundle_options_t;
-#define BATTEN_BUNDLE_OPTIONS_INIT {sizeof(batten_bundle_options_t), NULL, BATTEN_VERIFY_STRUCTURE, BATTEN_LOAD_MAP, false, false, NULL}
+#define BATTEN_BUNDLE_OPTIONS_INIT {sizeof(batten_bundle_options_t), NULL, BATTEN_VERIFY_STRUCTURE, BATTEN_LOAD_MAP, false, false, NULL, false}
 
 /** A file of a bundle in memory; path as in the bundle ("manifest.bin", "packs/common.pack"). data is 64-byte aligned and
  *  outlives the bundle (images are copied). */
@@ -246,7 +247,8 @@ typedef struct batten_executor_options {
 } batten_executor_options_t;
 #define BATTEN_EXECUTOR_OPTIONS_INIT {sizeof(batten_executor_options_t), NULL, false}
 
-/** Allocates and touches all memory that runs of any lane need. Retains the bundle. */
+/** Allocates and touches all memory that runs of any lane need. Retains the bundle.
+ *  Errors: OUT_OF_MEMORY; BAD_ARGUMENT where the bundle was opened with inspectOnly. */
 batten_status_t batten_executor_create(batten_bundle_t *bundle, const batten_executor_options_t *options, batten_executor_t **executor, batten_error_t *error);
 void batten_executor_destroy(batten_executor_t *executor); /* NULL is fine; not during a run */
 
