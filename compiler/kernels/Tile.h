@@ -1,0 +1,35 @@
+// The matrix tile that linear and attention share: rows x vectors accumulators, one chain of fma over k each, whatever
+// the tile's size. k is never split and the loop never unrolled: both would change bits or spill.
+#ifndef BATTEN_COMPILER_KERNELS_TILE_H
+#define BATTEN_COMPILER_KERNELS_TILE_H
+
+#include "compiler/kernels/EmitterContext.h"
+
+#include <functional>
+
+namespace batten {
+
+/// acc[i][j] = fma(a[i][k], b[k][j], acc[i][j]) for k = 0 .. count-1.
+struct Tile {
+  unsigned rows = 0;
+  mlir::Value a;          ///< a[i][k] is the float at a + i * aStride + 4 * k
+  int64_t aStride = 0;    ///< bytes
+  mlir::Value b;          ///< vector j of row k is at b + k * bStride + bOffsets[j]
+  int64_t bStride = 0;    ///< bytes
+  llvm::SmallVector<int64_t, 8> bOffsets;
+  unsigned bAlignment = 4;
+  Lanes lastMask; ///< of the last vector; empty: the whole vector is read
+  mlir::Value count;
+  /// Called in each turn of the loop with k, for prefetches; may be empty.
+  std::function<void(mlir::Value)> eachStep;
+};
+
+/// Accumulators row by row; init has rows * vectors values, or none for zeros. Gives the same order.
+llvm::SmallVector<mlir::Value> emitTile(EmitterContext &e, const Tile &tile, mlir::ValueRange init = {});
+
+/// 1 .. most, as cases of EmitterContext::dispatch.
+llvm::SmallVector<int64_t> rowCases(unsigned most);
+
+} // namespace batten
+
+#endif // BATTEN_COMPILER_KERNELS_TILE_H

@@ -1,0 +1,46 @@
+// Where a worker's scratch block keeps what an attention task needs. Pure arithmetic, shared by the emitter, which
+// compiles the offsets into the kernel, and by the planner, which reserves the bytes. The same on every target.
+//
+//   offset          bytes                           what
+//   0               16 * 528 * 4                    scores [tile row][528]: a key block of 512, padded against aliasing
+//   outputs         16 * roundUp(width, 32) * 4     unscaled output rows
+//   lanes           16 * 64                         sums of p in 16 virtual lanes
+//   maxima          64                              running maximum of each tile row
+//   factors         64                              what a later key block multiplies a row's output with
+//   keys            roundUp(L, 32) * width * 4      keys as panels [L/32][width][32]
+//   keys + above    roundUp(L, 32) * roundUp(width, 32) * 4    values as rows, only for L > 512
+#ifndef BATTEN_COMPILER_LAYOUT_ATTENTIONSCRATCH_H
+#define BATTEN_COMPILER_LAYOUT_ATTENTIONSCRATCH_H
+
+#include <cstdint>
+
+namespace batten::layout {
+
+/// Most query rows of a tile on any target.
+inline constexpr int64_t kAttentionTileRows = 16;
+/// Keys of a block.
+inline constexpr int64_t kKeyBlock = 512;
+
+/// Offsets and strides of the block for one head width.
+///
+/// Units: offsets in bytes from the block's start, strides in elements; all offsets are multiples of 64.
+struct AttentionScratch {
+  int64_t scoreStride;
+  int64_t outputStride;
+  int64_t valueStride;
+  int64_t outputs;
+  int64_t lanes;
+  int64_t maxima;
+  int64_t factors;
+  int64_t keys;
+};
+
+AttentionScratch attentionScratch(int64_t headWidth);
+
+/// Bytes of a worker's block for sequences of at most maxSeqLen tokens; a multiple of 64. Both arguments are positive and
+/// below 2^24.
+int64_t attentionScratchBytes(int64_t headWidth, int64_t maxSeqLen);
+
+} // namespace batten::layout
+
+#endif // BATTEN_COMPILER_LAYOUT_ATTENTIONSCRATCH_H

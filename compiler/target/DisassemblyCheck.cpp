@@ -1,0 +1,231 @@
+// The checks on LLVM's MC layer. Loops are found as backward branches, which is exact for code from structured loops.
+#include "compiler/target/DisassemblyCheck.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCDisassembler/MCDisassembler.h"
+#include "llvm/MC/MCInst.h"
+#include "llvm/MC/MCInstPrinter.h"
+#include "llvm/MC/MCInstrAnalysis.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCObjectFileInfo.h"
+#include "llvm/MC/MCParser/MCAsmParser.h"
+#include "llvm/MC/MCParser/MCTargetAsmParser.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCStreamer.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+
+#include <mutex>
+
+using namespace batten;
+using namespace llvm;
+
+namespace {
+
+/// An instruction of a function, at its offset in the image.
+struct Instruction {
+  uint64_t offset = 0, bytes = 0;
+  MCInst inst;
+};
+
+/// A backward branch: the loop's first and last instruction.
+struct Loop {
+  uint64_t begin, end;
+};
+
+class Checker {
+public:
+  Checker(const Image &image, const Target &target) : image(image), target(target) {}
+
+  Error open() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+      LLVMInitializeX86TargetInfo();
+      LLVMInitializeX86TargetMC();
+      LLVMInitializeX86AsmParser();
+      LLVMInitializeX86Disassembler();
+    });
+    triple = Triple(target.triple);
+    std::string problem;
+    backend = TargetRegistry::lookupTarget(triple, problem);
+    if (!backend)
+      return createStringError("no disassembler for target " + target.name + ": " + problem);
+    registers.reset(backend->createMCRegInfo(triple));
+    asmInfo.reset(backend->createMCAsmInfo(*registers, triple, options));
+    instructions.reset(backend->createMCInstrInfo());
+    subtarget.reset(backend->createMCSubtargetInfo(triple, target.cpu, ""));
+    analysis.reset(backend->createMCInstrAnalysis(instructions.get()));
+    context = std::make_unique<MCContext>(triple, asmInfo.get(), registers.get(), subtarget.get());
+    disassembler.reset(backend->createMCDisassembler(*subtarget, *context));
+    printer.reset(backend->createMCInstPrinter(triple, asmInfo->getAssemblerDialect(), *asmInfo, *instructions,
+                                               *registers));
+    return Error::success();
+  }
+
+  Error check(const ImageFunction &function) {
+    if (function.frameBytes >= kFrameLimit)
+      return fail(function, "has a stack frame of " + Twine(function.frameBytes) + " bytes, below " +
+                                Twine(kFrameLimit) + " wanted");
+    if (Error error = disassemble(function))
+      return error;
+    std::vector<Loop> loops;
+    for (const Instruction &instruction : code) {
+      if (const char *reason = forbidden(instruction.inst))
+        return fail(function, instruction, reason);
+      if (seenOpcodes.insert(instruction.inst.getOpcode()).second)
+        if (Error error = checkLevel(function, instruction))
+          return error;
+      const MCInstrDesc &desc = instructions->get(instruction.inst.getOpcode());
+      uint64_t destination = 0;
+      if (!desc.isBranch() || desc.isIndirectBranch() ||
+          !analysis->evaluateBranch(instruction.inst, instruction.offset, instruction.bytes, destination))
+        continue;
+      if (destination < function.offset || destination >= function.offset + function.bytes)
+        return fail(function, instruction, "leaves the function");
+      if (destination <= instruction.offset)
+        loops.push_back({destination, instruction.offset});
+    }
+    return checkLoops(function, loops);
+  }
+
+private:
+  Error fail(const ImageFunction &function, const Twine &text) const {
+    return createStringError("kernel " + function.name + " " + text);
+  }
+  Error fail(const ImageFunction &function, const Instruction &instruction, const Twine &reason) {
+    return fail(function, "at +" + Twine(instruction.offset - function.offset) + ": '" + print(instruction.inst) +
+                              "' " + reason);
+  }
+
+  std::string print(const MCInst &inst) {
+    std::string text;
+    raw_string_ostream stream(text);
+    printer->printInst(&inst, 0, "", *subtarget, stream);
+    return StringRef(text).trim().str();
+  }
+
+  Error disassemble(const ImageFunction &function) {
+    code.clear();
+    ArrayRef<uint8_t> bytes(image.bytes.data() + function.offset, function.bytes);
+    for (uint64_t position = 0; position < bytes.size();) {
+      Instruction instruction;
+      instruction.offset = function.offset + position;
+      auto status = disassembler->getInstruction(instruction.inst, instruction.bytes, bytes.drop_front(position),
+                                                 instruction.offset, nulls());
+      if (status != MCDisassembler::Success)
+        return fail(function, "at +" + Twine(position) + " holds bytes that are no instruction");
+      position += instruction.bytes;
+      code.push_back(std::move(instruction));
+    }
+    return Error::success();
+  }
+
+  const char *forbidden(const MCInst &inst) const {
+    if (instructions->get(inst.getOpcode()).isCall())
+      return "is a call; kernels call nothing";
+    return StringSwitch<const char *>(instructions->getName(inst.getOpcode()))
+        .Cases({"SYSCALL", "SYSENTER", "INT", "INT3", "INTO", "TRAP", "UD1Lm", "HLT"}, "enters the system")
+        .Cases({"LDMXCSR", "VLDMXCSR", "FLDCW16m", "FXRSTOR", "FXRSTOR64", "XRSTOR", "XRSTOR64"},
+               "changes the floating point state")
+        .Default(nullptr);
+  }
+
+  /// The assembler knows which features an instruction needs; the disassembler takes them all.
+  Error checkLevel(const ImageFunction &function, const Instruction &instruction) {
+    std::string text = print(instruction.inst) + "\n", problem;
+    SourceMgr sources;
+    sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(text), SMLoc());
+    sources.setDiagHandler(
+        [](const SMDiagnostic &diagnostic, void *out) {
+          auto &text = *static_cast<std::string *>(out);
+          if (text.empty() && diagnostic.getKind() == SourceMgr::DK_Error)
+            text = diagnostic.getMessage().str();
+        },
+        &problem);
+    MCContext parsing(triple, asmInfo.get(), registers.get(), subtarget.get(), &sources);
+    std::unique_ptr<MCObjectFileInfo> objectInfo(backend->createMCObjectFileInfo(parsing, /*PIC=*/true));
+    parsing.setObjectFileInfo(objectInfo.get());
+    std::unique_ptr<MCStreamer> sink(createNullStreamer(parsing));
+    std::unique_ptr<MCAsmParser> parser(createMCAsmParser(sources, parsing, *sink, *asmInfo));
+    std::unique_ptr<MCTargetAsmParser> syntax(
+        backend->createMCAsmParser(*subtarget, *parser, *instructions, options));
+    parser->setTargetParser(*syntax);
+    if (parser->Run(/*NoInitialTextSection=*/false) || !problem.empty())
+      return fail(function, instruction, "is above the level of " + target.name + ": " + problem);
+    return Error::success();
+  }
+
+  bool isVector(MCRegister reg) const {
+    StringRef name = registers->getName(reg);
+    return name.starts_with("XMM") || name.starts_with("YMM") || name.starts_with("ZMM");
+  }
+
+  /// A vector instruction with an operand at a fixed place of the stack frame.
+  bool isVectorStackAccess(const MCInst &inst) const {
+    const MCInstrDesc &desc = instructions->get(inst.getOpcode());
+    bool vector = false, frame = false;
+    for (unsigned i = 0; i < inst.getNumOperands(); ++i) {
+      const MCOperand &operand = inst.getOperand(i);
+      vector |= operand.isReg() && operand.getReg().isValid() && isVector(operand.getReg());
+      // Base, scale, index, displacement, segment.
+      bool isBase = i < desc.getNumOperands() && desc.operands()[i].OperandType == MCOI::OPERAND_MEMORY &&
+                    (i == 0 || desc.operands()[i - 1].OperandType != MCOI::OPERAND_MEMORY);
+      if (!isBase || i + 2 >= inst.getNumOperands() || !operand.isReg() || !operand.getReg().isValid())
+        continue;
+      StringRef base = registers->getName(operand.getReg());
+      frame |= (base == "RSP" || base == "RBP") && !inst.getOperand(i + 2).getReg().isValid();
+    }
+    return vector && frame;
+  }
+
+  Error checkLoops(const ImageFunction &function, ArrayRef<Loop> loops) {
+    for (const Loop &loop : loops) {
+      bool innermost = llvm::none_of(loops, [&](const Loop &other) {
+        return (other.begin > loop.begin || other.end < loop.end) && other.begin >= loop.begin &&
+               other.end <= loop.end;
+      });
+      if (!innermost)
+        continue;
+      for (const Instruction &instruction : code)
+        if (instruction.offset >= loop.begin && instruction.offset <= loop.end &&
+            isVectorStackAccess(instruction.inst))
+          return fail(function, instruction, "spills a vector register inside the loop at +" +
+                                                 Twine(loop.begin - function.offset));
+    }
+    return Error::success();
+  }
+
+  const Image &image;
+  const Target &target;
+  Triple triple;
+  MCTargetOptions options;
+  const llvm::Target *backend = nullptr;
+  std::unique_ptr<MCRegisterInfo> registers;
+  std::unique_ptr<MCAsmInfo> asmInfo;
+  std::unique_ptr<MCInstrInfo> instructions;
+  std::unique_ptr<MCSubtargetInfo> subtarget;
+  std::unique_ptr<MCInstrAnalysis> analysis;
+  std::unique_ptr<MCContext> context;
+  std::unique_ptr<MCDisassembler> disassembler;
+  std::unique_ptr<MCInstPrinter> printer;
+  std::vector<Instruction> code;
+  DenseSet<unsigned> seenOpcodes;
+};
+
+} // namespace
+
+Error batten::checkDisassembly(const Image &image, const Target &target) {
+  Checker checker(image, target);
+  if (Error error = checker.open())
+    return error;
+  for (const ImageFunction &function : image.functions)
+    if (Error error = checker.check(function))
+      return error;
+  return Error::success();
+}
