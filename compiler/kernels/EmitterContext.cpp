@@ -107,12 +107,14 @@ void EmitterContext::loop(Value from, Value to, int64_t step, function_ref<void(
   });
 }
 
-void EmitterContext::loopWhile(ValueRange init, Value end, function_ref<SmallVector<Value>(ValueRange)> body) {
+SmallVector<Value> EmitterContext::loopWhile(ValueRange init, function_ref<Value(ValueRange)> condition,
+                                             StateBody body) {
   SmallVector<Type> types(init.getTypes());
-  scf::WhileOp::create(
+  auto op = scf::WhileOp::create(
       b, types, init,
-      [&](OpBuilder &, Location, ValueRange values) { scf::ConditionOp::create(b, less(values[0], end), values); },
-      [&](OpBuilder &, Location, ValueRange values) { scf::YieldOp::create(b, body(values)); });
+      [&](OpBuilder &, Location, ValueRange state) { scf::ConditionOp::create(b, condition(state), state); },
+      [&](OpBuilder &, Location, ValueRange state) { scf::YieldOp::create(b, body(state)); });
+  return SmallVector<Value>(op.getResults());
 }
 
 void EmitterContext::when(Value condition, function_ref<void()> body) {
@@ -203,7 +205,7 @@ Lanes EmitterContext::div(const Lanes &a, const Lanes &c) { return binary<arith:
 Lanes EmitterContext::fma(const Lanes &a, const Lanes &c, const Lanes &addend) {
   Lanes result;
   for (auto [x, y, z] : llvm::zip_equal(a, c, addend))
-    result.push_back(vector::FMAOp::create(b, x, y, z));
+    result.push_back(LLVMD::FMAOp::create(b, x, y, z)); // vector.fma would become llvm.fmuladd, which may round twice
   return result;
 }
 Lanes EmitterContext::less(const Lanes &a, const Lanes &c) {
@@ -211,6 +213,10 @@ Lanes EmitterContext::less(const Lanes &a, const Lanes &c) {
   for (auto [x, y] : llvm::zip_equal(a, c))
     result.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y));
   return result;
+}
+Lanes EmitterContext::isNan(const Lanes &a) {
+  return llvm::map_to_vector(
+      a, [&](Value v) -> Value { return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, v, v); });
 }
 Lanes EmitterContext::select(const Lanes &mask, const Lanes &a, const Lanes &c) {
   Lanes result;
@@ -231,22 +237,22 @@ VectorType EmitterContext::integersOf(Value vector) {
   return VectorType::get(cast<VectorType>(vector.getType()).getShape(), i32);
 }
 Lanes EmitterContext::asIntegers(const Lanes &a) {
-  return llvm::map_to_vector<4>(
+  return llvm::map_to_vector(
       a, [&](Value v) -> Value { return arith::BitcastOp::create(b, integersOf(v), v); });
 }
 Lanes EmitterContext::asFloats(const Lanes &a) {
-  return llvm::map_to_vector<4>(a, [&](Value v) -> Value { return arith::BitcastOp::create(b, native, v); });
+  return llvm::map_to_vector(a, [&](Value v) -> Value { return arith::BitcastOp::create(b, native, v); });
 }
 static Value splatInteger(ImplicitLocOpBuilder &b, VectorType type, int32_t value) {
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value));
 }
 Lanes EmitterContext::addIntegers(const Lanes &a, int32_t c) {
-  return llvm::map_to_vector<4>(a, [&](Value v) -> Value {
+  return llvm::map_to_vector(a, [&](Value v) -> Value {
     return arith::AddIOp::create(b, v, splatInteger(b, integersOf(v), c));
   });
 }
 Lanes EmitterContext::shiftLeft(const Lanes &a, int32_t bits) {
-  return llvm::map_to_vector<4>(a, [&](Value v) -> Value {
+  return llvm::map_to_vector(a, [&](Value v) -> Value {
     return arith::ShLIOp::create(b, v, splatInteger(b, integersOf(v), bits));
   });
 }
@@ -257,7 +263,27 @@ Lanes EmitterContext::abs(const Lanes &a) {
   return asFloats(result);
 }
 Lanes EmitterContext::negate(const Lanes &a) {
-  return llvm::map_to_vector<4>(a, [&](Value v) -> Value { return arith::NegFOp::create(b, v); });
+  return llvm::map_to_vector(a, [&](Value v) -> Value { return arith::NegFOp::create(b, v); });
+}
+
+void EmitterContext::transpose(SmallVectorImpl<Value> &square) {
+  // Swaps the off-diagonal halves of squares of 2, 4, .. lanes.
+  int64_t lanes = lanesPerVector;
+  for (int64_t distance = 1; distance < lanes; distance *= 2) {
+    SmallVector<int64_t> upper(lanes), lower(lanes);
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool isHigh = lane & distance;
+      upper[lane] = isHigh ? lanes + lane - distance : lane;
+      lower[lane] = isHigh ? lanes + lane : lane + distance;
+    }
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & distance)
+        continue;
+      Value first = square[i], second = square[i + distance];
+      square[i] = vector::ShuffleOp::create(b, first, second, upper);
+      square[i + distance] = vector::ShuffleOp::create(b, first, second, lower);
+    }
+  }
 }
 
 Value EmitterContext::reduce(const Lanes &lanes, function_ref<Value(Value, Value)> combine) {

@@ -13,7 +13,7 @@
 namespace batten {
 
 /// Native vectors, one after the other: 16 virtual lanes, or a row of a matrix tile. Also masks of them.
-using Lanes = llvm::SmallVector<mlir::Value, 4>;
+using Lanes = llvm::SmallVector<mlir::Value>;
 
 class EmitterContext {
 public:
@@ -70,9 +70,14 @@ public:
   llvm::SmallVector<mlir::Value> loop(mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange carried,
                                       LoopBody body);
   void loop(mlir::Value from, mlir::Value to, int64_t step, llvm::function_ref<void(mlir::Value)> body);
-  /// while (i < end) i = body(i, ..): like loop, with the step decided by the body, which gives the next i first.
-  void loopWhile(mlir::ValueRange init, mlir::Value end,
-                 llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> body);
+  /// while (condition(state)) state = body(state); gives the last state.
+  using StateBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)>;
+  llvm::SmallVector<mlir::Value> loopWhile(mlir::ValueRange init,
+                                           llvm::function_ref<mlir::Value(mlir::ValueRange)> condition, StateBody body);
+  /// The same while the state's first value is below end.
+  void loopBelow(mlir::ValueRange init, mlir::Value end, StateBody body) {
+    loopWhile(init, [&](mlir::ValueRange state) { return less(state[0], end); }, body);
+  }
   void when(mlir::Value condition, llvm::function_ref<void()> body);
   /// Emits body(c) for each c of cases and jumps to the one that value equals; value must be one of them.
   void dispatch(mlir::Value value, llvm::ArrayRef<int64_t> cases, llvm::function_ref<void(int64_t)> body);
@@ -100,6 +105,7 @@ public:
   Lanes fma(const Lanes &a, const Lanes &c, const Lanes &addend); ///< a * c + addend, rounded once
   Lanes max(const Lanes &a, const Lanes &c);                      ///< a > c ? a : c
   Lanes less(const Lanes &a, const Lanes &c);                     ///< false where one is NaN
+  Lanes isNan(const Lanes &a);
   Lanes select(const Lanes &mask, const Lanes &a, const Lanes &c);
   Lanes abs(const Lanes &a);
   Lanes negate(const Lanes &a);
@@ -107,6 +113,9 @@ public:
   Lanes asFloats(const Lanes &a);
   Lanes addIntegers(const Lanes &a, int32_t c);
   Lanes shiftLeft(const Lanes &a, int32_t bits);
+
+  /// Transposes a square of native vectors.
+  void transpose(llvm::SmallVectorImpl<mlir::Value> &square);
 
   /// Folds 16 virtual lanes by the fixed tree: lane i with lane i+8, then i+4, i+2, i+1.
   mlir::Value reduceAdd(const Lanes &lanes);

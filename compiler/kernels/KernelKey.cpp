@@ -1,4 +1,4 @@
-// Names, text form, symbol and facts of kernel keys.
+// Names, symbols, bounds and facts of kernel keys.
 #include "compiler/kernels/KernelKey.h"
 #include "compiler/layout/AttentionScratch.h"
 #include "compiler/layout/RowStride.h"
@@ -6,7 +6,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <charconv>
 #include <cmath>
 
 using namespace batten;
@@ -34,204 +33,8 @@ template <typename Enum, size_t N> std::optional<Enum> parseName(StringRef name,
   return std::nullopt;
 }
 
-/// The shortest decimal that reads back as the same float: 1e-05, 0.17677669, 2.
-std::string shortest(float value) {
-  char buffer[64];
-  auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  return error == std::errc() ? std::string(buffer, end) : std::string("nan");
-}
-
-/// As shortest, in the form that MLIR reads: with a decimal point.
-std::string mlirFloat(float value) {
-  std::string text = shortest(value);
-  size_t exponent = text.find('e');
-  if (text.find('.') == std::string::npos)
-    text.insert(exponent == std::string::npos ? text.size() : exponent, ".0");
-  return text + " : f32";
-}
-
 std::string joinDims(llvm::ArrayRef<int64_t> dims) {
   return llvm::join(llvm::map_range(dims, [](int64_t d) { return std::to_string(d); }), "x");
-}
-
-/// Calls visitor.{integer,decimal,unit,word,list}(name, field) for each attribute of the key's op, in printed order.
-template <typename Key, typename Visitor> void visitAttributes(Key &key, Visitor &&visitor) {
-  switch (key.op) {
-  case KernelOp::Linear:
-    visitor.integer("k", key.k);
-    visitor.integer("n", key.n);
-    visitor.unit("bias", key.bias);
-    visitor.activation("act", key.act);
-    visitor.unit("residual", key.residual);
-    return;
-  case KernelOp::Embed:
-    visitor.integer("width", key.width);
-    visitor.unit("words", key.words);
-    visitor.unit("types", key.types);
-    visitor.unit("positions", key.positions);
-    visitor.integer("offset", key.offset);
-    return;
-  case KernelOp::LayerNorm:
-    visitor.integer("width", key.width);
-    visitor.decimal("eps", key.eps);
-    visitor.unit("weight", key.weight);
-    visitor.unit("bias", key.bias);
-    return;
-  case KernelOp::Attention:
-    visitor.integer("heads", key.heads);
-    visitor.integer("head_width", key.headWidth);
-    visitor.decimal("scale", key.scale);
-    return;
-  case KernelOp::Pool:
-    visitor.integer("width", key.width);
-    visitor.poolKind("kind", key.pool);
-    return;
-  case KernelOp::L2Normalize:
-    visitor.integer("width", key.width);
-    visitor.decimal("eps", key.eps);
-    return;
-  case KernelOp::Activation:
-    visitor.integer("width", key.width);
-    visitor.activation("act", key.act);
-    return;
-  case KernelOp::Add:
-    visitor.integer("width", key.width);
-    return;
-  case KernelOp::Slice:
-    visitor.integer("width_in", key.widthIn);
-    visitor.integer("begin", key.begin);
-    visitor.integer("width", key.width);
-    return;
-  case KernelOp::ConcatCols:
-    visitor.list("widths", key.widths);
-    return;
-  }
-}
-
-struct Printer {
-  std::vector<std::string> parts;
-
-  void add(StringRef name, const Twine &value) { parts.push_back((name + " = " + value).str()); }
-  void integer(StringRef name, int64_t value) { add(name, Twine(value)); }
-  void decimal(StringRef name, float value) { add(name, mlirFloat(value)); }
-  void unit(StringRef name, bool value) {
-    if (value)
-      parts.push_back(name.str());
-  }
-  void activation(StringRef name, ActivationKind value) { add(name, "\"" + activationName(value) + "\""); }
-  void poolKind(StringRef name, PoolKind value) { add(name, "\"" + poolKindName(value) + "\""); }
-  void list(StringRef name, const std::vector<int64_t> &value) {
-    add(name, "[" + llvm::join(llvm::map_range(value, [](int64_t v) { return std::to_string(v); }), ", ") + "]");
-  }
-};
-
-/// An attribute as text: `name = value`, or a unit, whose value is empty.
-struct TextAttribute {
-  StringRef name, value;
-  bool used = false;
-};
-
-/// Fills a key from text attributes; remembers the first thing wrong.
-struct Reader {
-  llvm::MutableArrayRef<TextAttribute> attributes;
-  std::string problem;
-
-  void fail(const Twine &text) {
-    if (problem.empty())
-      problem = text.str();
-  }
-  TextAttribute *find(StringRef name) {
-    for (TextAttribute &attribute : attributes)
-      if (attribute.name == name) {
-        attribute.used = true;
-        return &attribute;
-      }
-    return nullptr;
-  }
-  /// The value without a type suffix, or nothing where the attribute is missing or of another kind.
-  std::optional<StringRef> value(StringRef name, StringRef wanted, StringRef suffix) {
-    TextAttribute *attribute = find(name);
-    if (!attribute) {
-      fail("attribute '" + name + "' is missing");
-      return std::nullopt;
-    }
-    auto [text, type] = attribute->value.split(':');
-    if (text.trim().empty() || (!type.empty() && type.trim() != suffix)) {
-      fail("attribute '" + name + "' is '" + attribute->value + "', " + wanted + " wanted");
-      return std::nullopt;
-    }
-    return text.trim();
-  }
-  void integer(StringRef name, int64_t &field) {
-    auto text = value(name, "an integer", "i64");
-    if (text && text->getAsInteger(10, field))
-      fail("attribute '" + name + "' is '" + *text + "', an integer wanted");
-  }
-  void decimal(StringRef name, float &field) {
-    auto text = value(name, "a float", "f32");
-    if (!text)
-      return;
-    auto [end, error] = std::from_chars(text->begin(), text->end(), field);
-    if (error != std::errc() || end != text->end())
-      fail("attribute '" + name + "' is '" + *text + "', a float wanted");
-  }
-  void unit(StringRef name, bool &field) {
-    TextAttribute *attribute = find(name);
-    field = attribute != nullptr;
-    if (attribute && !attribute->value.empty())
-      fail("attribute '" + name + "' has the value '" + attribute->value + "', none wanted");
-  }
-  template <typename Enum> void word(StringRef name, Enum &field, std::optional<Enum> (*parse)(StringRef)) {
-    auto text = value(name, "a name in quotes", "");
-    if (!text)
-      return;
-    StringRef bare = *text;
-    bool quoted = bare.consume_front("\"") && bare.consume_back("\"");
-    if (auto parsed = quoted ? parse(bare) : std::nullopt)
-      field = *parsed;
-    else
-      fail("attribute '" + name + "' is " + *text + ", which is no known name");
-  }
-  void activation(StringRef name, ActivationKind &field) { word(name, field, parseActivation); }
-  void poolKind(StringRef name, PoolKind &field) { word(name, field, parsePoolKind); }
-  void list(StringRef name, std::vector<int64_t> &field) {
-    auto text = value(name, "a list of integers", "");
-    if (!text)
-      return;
-    StringRef rest = *text;
-    if (!rest.consume_front("[") || !rest.consume_back("]")) {
-      fail("attribute '" + name + "' is '" + *text + "', a list of integers wanted");
-      return;
-    }
-    for (StringRef item : llvm::split(rest, ',')) {
-      int64_t width = 0;
-      if (item.trim().getAsInteger(10, width)) {
-        fail("attribute '" + name + "' holds '" + item.trim() + "', an integer wanted");
-        return;
-      }
-      field.push_back(width);
-    }
-  }
-};
-
-/// Splits at commas outside of brackets.
-std::vector<TextAttribute> splitAttributes(StringRef text) {
-  std::vector<TextAttribute> attributes;
-  int depth = 0;
-  size_t begin = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    if (i < text.size() && text[i] == '[')
-      ++depth;
-    if (i < text.size() && text[i] == ']')
-      --depth;
-    if (i < text.size() && (text[i] != ',' || depth != 0))
-      continue;
-    auto [name, value] = text.slice(begin, i).split('=');
-    begin = i + 1;
-    if (!name.trim().empty() || !value.trim().empty())
-      attributes.push_back({name.trim(), value.trim()});
-  }
-  return attributes;
 }
 
 } // namespace
@@ -345,7 +148,7 @@ llvm::Error batten::verifyKernelKey(const KernelKey &key) {
   };
   auto epsilon = [&] {
     if (!std::isfinite(key.eps) || key.eps < 0)
-      fail("eps is " + shortest(key.eps) + ", a finite number of at least 0 wanted");
+      fail("eps is " + shortestFloat(key.eps) + ", a finite number of at least 0 wanted");
   };
   switch (key.op) {
   case KernelOp::Linear:
@@ -371,7 +174,7 @@ llvm::Error batten::verifyKernelKey(const KernelKey &key) {
       fail("heads x head_width is " + Twine(key.heads * key.headWidth) + ", below " + Twine(kMostWidth / 3) +
            " wanted");
     if (!std::isfinite(key.scale))
-      fail("scale is " + shortest(key.scale) + ", a finite number wanted");
+      fail("scale is " + shortestFloat(key.scale) + ", a finite number wanted");
     break;
   case KernelOp::Pool:
   case KernelOp::Add:
@@ -406,38 +209,6 @@ llvm::Error batten::verifyKernelKey(const KernelKey &key) {
   return llvm::createStringError("kernel key " + kernelOpName(key.op) + ": " + problem);
 }
 
-std::string batten::printKernelKey(const KernelKey &key) {
-  Printer printer;
-  visitAttributes(key, printer);
-  return (kernelOpName(key.op) + " {" + llvm::join(printer.parts, ", ") + "}").str();
-}
-
-llvm::Expected<KernelKey> batten::parseKernelKey(StringRef text) {
-  auto fail = [&](const Twine &problem) {
-    return llvm::createStringError("kernel key '" + text + "': " + problem);
-  };
-  auto [opName, rest] = text.trim().split(' ');
-  auto op = parseKernelOp(opName);
-  if (!op)
-    return fail("unknown op '" + opName + "', one of " + llvm::join(kOpNames, ", ") + " wanted");
-  rest = rest.trim();
-  if (!rest.consume_front("{") || !rest.consume_back("}"))
-    return fail("attributes in braces wanted after the op");
-  std::vector<TextAttribute> attributes = splitAttributes(rest);
-  KernelKey key;
-  key.op = *op;
-  Reader reader{attributes, {}};
-  visitAttributes(key, reader);
-  if (!reader.problem.empty())
-    return fail(reader.problem);
-  for (const TextAttribute &attribute : attributes)
-    if (!attribute.used)
-      return fail("unknown or repeated attribute '" + attribute.name + "'");
-  if (llvm::Error error = verifyKernelKey(key))
-    return std::move(error);
-  return key;
-}
-
 std::string batten::kernelSymbol(const KernelKey &key) {
   std::string op = kernelOpName(key.op).str();
   auto flag = [](bool value, const char *text) { return std::string(value ? text : ""); };
@@ -452,13 +223,13 @@ std::string batten::kernelSymbol(const KernelKey &key) {
            (key.offset ? "_o" + std::to_string(key.offset) : "");
   case KernelOp::LayerNorm:
     return op + "_" + width + "_f32" + flag(key.weight || key.bias, "_") + flag(key.weight, "w") +
-           flag(key.bias, "b") + "_e" + shortest(key.eps);
+           flag(key.bias, "b") + "_e" + shortestFloat(key.eps);
   case KernelOp::Attention:
-    return op + "_" + joinDims({key.heads, key.headWidth}) + "_f32_s" + shortest(key.scale);
+    return op + "_" + joinDims({key.heads, key.headWidth}) + "_f32_s" + shortestFloat(key.scale);
   case KernelOp::Pool:
     return op + "_" + poolKindName(key.pool).str() + "_" + width + "_f32";
   case KernelOp::L2Normalize:
-    return op + "_" + width + "_f32_e" + shortest(key.eps);
+    return op + "_" + width + "_f32_e" + shortestFloat(key.eps);
   case KernelOp::Activation:
     return op + "_" + width + "_f32" + act();
   case KernelOp::Add:

@@ -87,6 +87,9 @@ std::string printKernelKey(const KernelKey &key);
 /// Errors: the text, what was found and what was wanted.
 llvm::Expected<KernelKey> parseKernelKey(llvm::StringRef text);
 
+/// The shortest decimal that reads back as the same float: 1e-05, 0.17677669, 2.
+std::string shortestFloat(float value);
+
 /// Name of the kernel's symbol, a pure function of the key and different for different keys:
 /// `linear_384x1152_f32_bias_gelu_erf_res`, `layer_norm_384_f32_wb_e1e-05`.
 std::string kernelSymbol(const KernelKey &key);

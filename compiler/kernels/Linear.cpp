@@ -54,7 +54,7 @@ public:
     next = e.select(hasNext, next, w);
     nextBytes = e.minimum(nextBytes, e.constant(panelBytes));
     slabs = e.ceilDiv(e.rows, layout::slabRows(key.k));
-    e.loopWhile({e.first}, e.last, [&](ValueRange state) -> SmallVector<Value> { return {emitSlab(state[0])}; });
+    e.loopBelow({e.first}, e.last, [&](ValueRange state) -> SmallVector<Value> { return {emitSlab(state[0])}; });
   }
 
 private:
@@ -89,7 +89,7 @@ private:
     moreSlabs = e.less(unitEnd, e.last);
     Value groupEnd = e.minimum(e.mul(panelEnd, groupsPerPanel), e.constant(layout::ceilDiv(storedCols, groupCols)));
     lastPanel = e.sub(panelEnd, e.constant(1));
-    e.loopWhile({e.mul(panel, groupsPerPanel)}, groupEnd, [&](ValueRange state) -> SmallVector<Value> {
+    e.loopBelow({e.mul(panel, groupsPerPanel)}, groupEnd, [&](ValueRange state) -> SmallVector<Value> {
       group = state[0];
       Value most = e.constant(1);
       for (unsigned rows = kWideRows; rows >= 1; --rows)
@@ -150,7 +150,7 @@ private:
     t.a = e.at(x, e.mul(blockRow, strideX));
     t.aStride = strideX;
     t.b = weights;
-    t.bStride = kPanelRowBytes;
+    t.bStride = e.constant(kPanelRowBytes);
     t.bAlignment = 64;
     t.count = e.constant(key.k);
     for (unsigned g = 0; g < groupCount; ++g)

@@ -15,7 +15,7 @@ struct Tile {
   mlir::Value a;          ///< a[i][k] is the float at a + i * aStride + 4 * k
   int64_t aStride = 0;    ///< bytes
   mlir::Value b;          ///< vector j of row k is at b + k * bStride + bOffsets[j]
-  int64_t bStride = 0;    ///< bytes
+  mlir::Value bStride;    ///< bytes
   llvm::SmallVector<int64_t, 8> bOffsets;
   unsigned bAlignment = 4;
   Lanes lastMask; ///< of the last vector; empty: the whole vector is read

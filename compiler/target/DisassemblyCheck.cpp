@@ -41,7 +41,7 @@ struct Loop {
 
 class Checker {
 public:
-  Checker(const Image &image, const Target &target) : image(image), target(target) {}
+  Checker(const Image &image, const batten::Target &target) : image(image), target(target) {}
 
   Error open() {
     static std::once_flag once;
@@ -202,7 +202,7 @@ private:
   }
 
   const Image &image;
-  const Target &target;
+  const batten::Target &target;
   Triple triple;
   MCTargetOptions options;
   const llvm::Target *backend = nullptr;
@@ -220,7 +220,7 @@ private:
 
 } // namespace
 
-Error batten::checkDisassembly(const Image &image, const Target &target) {
+Error batten::checkDisassembly(const Image &image, const batten::Target &target) {
   Checker checker(image, target);
   if (Error error = checker.open())
     return error;

@@ -47,7 +47,7 @@ public:
 private:
   /// Takes the sections that are loaded: text first, then constants in the object's order.
   Error placeSections() {
-    std::vector<SectionRef> taken;
+    std::vector<SectionRef> texts, constants;
     for (SectionRef section : object.sections()) {
       ELFSectionRef elf(section);
       Expected<StringRef> name = section.getName();
@@ -60,10 +60,9 @@ private:
         return createStringError("section " + *name + " is writable; kernels have no state");
       if (elf.getType() != ELF::SHT_PROGBITS)
         return createStringError("section " + *name + " has type " + Twine(elf.getType()) + ", PROGBITS wanted");
-      taken.push_back(section);
+      (section.isText() ? texts : constants).push_back(section);
     }
-    llvm::stable_sort(taken, [](SectionRef a, SectionRef b) { return a.isText() > b.isText(); });
-    for (SectionRef section : taken) {
+    for (SectionRef section : llvm::concat<SectionRef>(texts, constants)) {
       Expected<StringRef> contents = section.getContents();
       if (!contents)
         return contents.takeError();

@@ -16,6 +16,10 @@
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/CodeGen/CodeGenTargetMachineImpl.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -129,6 +133,30 @@ static void runPasses(llvm::Module &module, llvm::TargetMachine &machine) {
   pipeline.run(module, modules);
 }
 
+/// What TargetMachine::addPassesToEmitFile does, without hoisting out of loops before register allocation: that would move
+/// the two dozen constants of an activation out of every loop of its kernel, and spill the accumulators of the k loops
+/// for them. Left where they are used, constants are memory operands and cost nothing.
+static llvm::Expected<std::vector<uint8_t>> generateCode(llvm::Module &module,
+                                                         llvm::CodeGenTargetMachineImpl &machine) {
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  auto *info = new llvm::MachineModuleInfoWrapperPass(&machine);
+  llvm::TargetPassConfig *config = machine.createPassConfig(passes);
+  config->disablePass(&llvm::EarlyMachineLICMID);
+  passes.add(config); // takes ownership, as of the others
+  passes.add(info);
+  if (config->addISelPasses())
+    return llvm::createStringError("the target has no instruction selection");
+  config->addMachinePasses();
+  config->setInitialized();
+  if (machine.addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile, info->getMMI().getContext()))
+    return llvm::createStringError("the target can't emit objects");
+  passes.add(llvm::createFreeMachineFunctionPass());
+  passes.run(module);
+  return std::vector<uint8_t>(object.begin(), object.end());
+}
+
 llvm::Expected<std::vector<uint8_t>> batten::emitObject(mlir::ModuleOp module, const Target &target) {
   initializeTargets();
   if (llvm::Error error = lowerToLLVMDialect(module))
@@ -147,11 +175,5 @@ llvm::Expected<std::vector<uint8_t>> batten::emitObject(mlir::ModuleOp module, c
   if (llvm::verifyModule(*ir, &verifierText))
     return llvm::createStringError("kernels give wrong LLVM IR: " + problem);
 
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager codegen;
-  if (machine->addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return llvm::createStringError("target " + target.name + " can't emit objects");
-  codegen.run(*ir);
-  return std::vector<uint8_t>(object.begin(), object.end());
+  return generateCode(*ir, static_cast<llvm::CodeGenTargetMachineImpl &>(*machine));
 }

@@ -23,7 +23,7 @@ TABLE = {
     "compiler/passes/": MLIR | {"dialect/", "compiler/layout/"},
     "compiler/layout/": set(),
     "compiler/kernels/": MLIR | {"dialect/", "compiler/layout/", "compiler/target/", "abi"},  # target: a plain description
-    "compiler/target/": {"llvm", "lld", "abi"},  # abi: feature bits
+    "compiler/target/": MLIR | {"lld", "abi"},  # abi: feature bits
     "compiler/artifact/": MLIR | {"dialect/", "compiler/spec/", "compiler/layout/", "abi"},
     "compiler/Compile": ALL,
     "runtime/abi/": set(),
