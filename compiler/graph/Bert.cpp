@@ -149,11 +149,12 @@ mlir::Value Bert::encoder(GraphBuilder &builder) const {
     return WeightName{symbol, (namePrefix + name).str(), dir};
   };
   mlir::Value words =
-      builder.embedWords("embed.words", table("embed.words", kWords), {"vocab_size", "hidden_size"}, wordRows, d);
-  mlir::Value types = builder.embedTypes("embed.types", table("embed.types", "embeddings.token_type_embeddings.weight"),
-                                         {"type_vocab_size", "hidden_size"}, config.typeVocabSize, d);
+      builder.embedWords("embed.words", table("embed.words.w", kWords), {"vocab_size", "hidden_size"}, wordRows, d);
+  mlir::Value types =
+      builder.embedTypes("embed.types", table("embed.types.w", "embeddings.token_type_embeddings.weight"),
+                         {"type_vocab_size", "hidden_size"}, config.typeVocabSize, d);
   mlir::Value positions =
-      builder.embedPositions("embed.positions", table("embed.positions", "embeddings.position_embeddings.weight"),
+      builder.embedPositions("embed.positions", table("embed.positions.w", "embeddings.position_embeddings.weight"),
                              {"max_position_embeddings", "hidden_size"}, config.maxPositions, d, /*offset=*/0);
   mlir::Value sum = builder.add("embed", builder.add("embed.add", words, types), positions);
   mlir::Value hidden = builder.layerNorm("embed.norm", sum, normSpec("embed.norm", "embeddings.LayerNorm"));

@@ -7,6 +7,8 @@ using namespace mlir;
 
 namespace batten {
 
+llvm::StringRef argumentName(Type type) { return isa<IdsType>(type) ? "ids" : isa<TypesType>(type) ? "types" : "seg"; }
+
 GraphBuilder::GraphBuilder(ModuleOp module) : module(module), weights(module.getContext()), body(module.getContext()) {
   module->setAttr("batten.version", weights.getI32IntegerAttr(kDialectVersion));
 }
@@ -30,8 +32,11 @@ void GraphBuilder::beginLane(llvm::StringRef name, llvm::ArrayRef<LaneOutput> ou
   lane = GraphOp::create(body, at(name), name, FunctionType::get(context, inputs, results), names);
   if (first)
     weights.setInsertionPoint(lane);
-  if (lane.getBody().empty())
-    lane.getBody().emplaceBlock().addArguments(inputs, SmallVector<Location>(inputs.size(), at(name)));
+  Block &block = lane.getBody().empty() ? lane.getBody().emplaceBlock() : lane.getBody().front();
+  if (block.getNumArguments() == 0)
+    block.addArguments(inputs, SmallVector<Location>(inputs.size(), at(name)));
+  for (BlockArgument argument : block.getArguments())
+    argument.setLoc(at(argumentName(argument.getType())));
   body.setInsertionPointToEnd(&lane.getBody().front());
   laneParams.clear();
 }

@@ -12,6 +12,9 @@
 
 namespace batten {
 
+/// What a lane's argument of this type is called in graph.mlir: ids, types or seg.
+llvm::StringRef argumentName(mlir::Type type);
+
 /// A weight of a module: a symbol, and where the checkpoint has it.
 struct WeightName {
   std::string symbol; ///< "l0.q.w"

@@ -18,6 +18,14 @@ using namespace mlir;
 
 namespace batten {
 
+/// Text for people out of a config: control characters become blanks.
+static std::string plainText(llvm::StringRef text) {
+  std::string out = text.str();
+  for (char &c : out)
+    c = static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
+  return out;
+}
+
 static std::string epsText(double eps) {
   char text[32];
   std::snprintf(text, sizeof(text), "%g", eps);
@@ -64,7 +72,7 @@ static Facts factsOf(const ModelConfig &config, const Bert &bert, const std::opt
                            number(bert.labelCount()) + " logits, no softmax or sigmoid");
     std::string labels;
     for (size_t i = 0; i < config.labels.size() && i < 256; ++i)
-      labels += (i ? ", " : "") + std::to_string(i) + " = " + config.labels[i];
+      labels += (i ? ", " : "") + std::to_string(i) + " = " + plainText(config.labels[i]);
     if (!labels.empty())
       facts.emplace_back("labels", labels);
   }

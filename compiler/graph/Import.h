@@ -39,6 +39,15 @@ struct ImportedModel {
 /// Checkpoint::open and Bert::find.
 llvm::Expected<ImportedModel> importGraph(mlir::MLIRContext &context, llvm::StringRef modelDir);
 
+/// The text of graph.mlir. Values bear the names of what makes them (%l0.q), which readGraph reads back: they are the labels
+/// of a plan's steps.
+std::string printGraph(mlir::ModuleOp module);
+
+/// Reads a graph.mlir. Values that have a name give it to the op that makes them.
+///
+/// Errors: the file can't be read; whatever the parser and the verifiers say, as file:line:column: text, the first one last.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> readGraph(mlir::MLIRContext &context, llvm::StringRef path);
+
 /// The spec that belongs to an imported model: its lanes over the default stage, no targets.
 Spec specFor(const ImportedModel &model, llvm::StringRef graphPath, llvm::StringRef checkpointPath);
 

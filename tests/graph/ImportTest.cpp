@@ -146,6 +146,42 @@ TEST_F(ImportTest, TextReadsBackAsTheSameGraph) {
   }
 }
 
+TEST_F(ImportTest, GraphFilesKeepTheNamesOfOps) {
+  TempDir dir;
+  ImportedModel model = import(goldenPath("sentence-mean-sqrt-len-dense"));
+  ASSERT_TRUE(model.module);
+  auto labels = [](mlir::ModuleOp module) {
+    std::string text;
+    module->walk([&](mlir::Operation *op) {
+      if (op->getNumResults() == 1)
+        if (auto name = mlir::dyn_cast<mlir::NameLoc>(op->getLoc()))
+          text += name.getName().str() + " ";
+    });
+    return text;
+  };
+  std::string text = printGraph(*model.module);
+  expectParts(text, {"%l0.qkv = batten.concat_cols %l0.q, %l0.k, %l0.v"});
+  auto back = readGraph(context, dir.write("graph.mlir", text));
+  ASSERT_TRUE(static_cast<bool>(back)) << llvm::toString(back.takeError());
+  EXPECT_EQ(labels(**back), labels(*model.module));
+  EXPECT_TRUE(printGraph(**back) == text);
+  EXPECT_EQ(readFacts(**back), model.facts);
+}
+
+TEST_F(ImportTest, R58_GraphFilesAreRefusedWithLineAndColumn) {
+  TempDir dir;
+  ImportedModel model = import(goldenPath("bert"));
+  dir.write("graph.mlir", printGraph(*model.module));
+  editFile(dir, "graph.mlir", "heads 6", "heads 5");
+  expectParts(lastLine(errorText(readGraph(context, dir.path("graph.mlir")))), {"graph.mlir:68:30: ", "%l0.attn"});
+  dir.write("graph.mlir", "module {\n  batten.graff @a\n}\n");
+  expectParts(lastLine(errorText(readGraph(context, dir.path("graph.mlir")))), {"graph.mlir:2:3: "});
+  dir.write("graph.mlir", "");
+  EXPECT_EQ(errorText(readGraph(context, dir.path("graph.mlir"))), "(no error)")
+      << "an empty module: lanes will be missed";
+  expectParts(errorText(readGraph(context, dir.path("gone.mlir"))), {"gone.mlir", "No such file"});
+}
+
 TEST_F(ImportTest, R48_TwoImportsGiveTheSameText) {
   mlir::MLIRContext other;
   other.loadDialect<BattenDialect>();
@@ -257,7 +293,7 @@ TEST_F(ImportTest, SE05_VocabMismatchIsNotedAndTheTableBounds) {
   ASSERT_TRUE(model.module);
   ASSERT_EQ(model.notes.size(), 2u); // and cases.safetensors as a stray
   expectParts(model.notes[0], {"160", "151 rows"});
-  auto words = model.module->lookupSymbol<WeightOp>("embed.words");
+  auto words = model.module->lookupSymbol<WeightOp>("embed.words.w");
   EXPECT_EQ(mlir::cast<mlir::RankedTensorType>(words.getType()).getDimSize(0), 151);
 }
 
