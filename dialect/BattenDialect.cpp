@@ -124,6 +124,13 @@ LogicalResult BattenDialect::verifyOperationAttribute(Operation *op, NamedAttrib
                              << attribute.getValue();
     return success();
   }
+  if (attribute.getName() == "batten.weights" || attribute.getName() == "batten.math") {
+    auto elem = dyn_cast<StringAttr>(attribute.getValue());
+    if (!elem || elem.getValue() != "f32")
+      return op->emitError() << attribute.getName().getValue() << " is " << attribute.getValue()
+                             << ", this build knows \"f32\"";
+    return success();
+  }
   return op->emitError() << "unknown attribute '" << attribute.getName().getValue() << "' of the batten dialect";
 }
 

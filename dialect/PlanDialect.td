@@ -114,12 +114,11 @@ def Plan_PackedOp : Plan_Op<"packed", [Symbol, HasParent<"::mlir::ModuleOp">,
   let summary = "a weight as it is in a pack: an expression in a layout";
   let description = [{
     Panels are in the pack of panels, tables and vectors in the common one. `offset` and `bytes` say where in its file,
-    once packed. A plan read back from bytes has no expression.
+    once packed. A plan read back from bytes has no expression. An expression and type are packed once (verify-plan).
 
     - (C1) The type is panels, a table or a vector.
     - (C2) Symbols of the expression are `batten.weight`s, its shapes agree, and its value has the type's shape.
     - (C3) offset and bytes come together, are multiples of 64, at least 0, and bytes is at least 64.
-    - (C4) No other `plan.packed` has the same expression and type.
 
     ```mlir
     plan.packed @l0.qkv.w.panels concat(@l0.q.w, @l0.k.w, @l0.v.w) : !plan.panels<1152x384xf32>

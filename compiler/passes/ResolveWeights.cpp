@@ -1,0 +1,103 @@
+// resolve-weights: binds batten.weight to what the checkpoint holds. Names match exactly: the importer has found prefixes
+// and spellings. All problems are reported together; the first one closes the report.
+#include "compiler/passes/Passes.h"
+#include "dialect/BattenDialect.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace batten {
+#define GEN_PASS_DEF_RESOLVEWEIGHTS
+#include "compiler/passes/Passes.h.inc"
+
+namespace {
+
+std::string keyOf(StringRef dir, StringRef tensor) { return (dir + Twine('\0') + tensor).str(); }
+
+/// The tensor as a user knows it: `tensor "linear.weight" of 2_Dense`.
+std::string nameOf(StringRef dir, StringRef tensor) {
+  return ("tensor \"" + tensor + "\"" + (dir.empty() ? "" : " of ") + dir).str();
+}
+
+/// What is wrong between a weight and the checkpoint; empty if nothing is.
+std::string mismatch(WeightOp weight, StoredOp stored) {
+  std::string name = nameOf(weight.getDir(), weight.getTensor()), text;
+  llvm::raw_string_ostream os(text);
+  if (!stored) {
+    os << name << " is missing from the checkpoint";
+    return text;
+  }
+  auto wanted = cast<RankedTensorType>(weight.getType()), found = cast<RankedTensorType>(stored.getType());
+  os << name << " in " << stored.getFile() << ": ";
+  if (wanted.getShape() != found.getShape()) {
+    os << shapeText(wanted.getShape()) << " wanted, " << shapeText(found.getShape()) << " found";
+    if (weight.getDims()) {
+      os << " (";
+      llvm::interleaveComma(llvm::zip(*weight.getDims(), wanted.getShape()), os, [&](auto pair) {
+        os << cast<StringAttr>(std::get<0>(pair)).getValue() << " = " << std::get<1>(pair);
+      });
+      os << ")";
+    }
+    return text;
+  }
+  Type elem = found.getElementType();
+  if (!elem.isF32() && !elem.isF16() && !elem.isBF16()) {
+    os << "elements of f32, f16 or bf16 wanted, " << elem << " found";
+    return text;
+  }
+  return {};
+}
+
+struct ResolveWeights : impl::ResolveWeightsBase<ResolveWeights> {
+  using ResolveWeightsBase::ResolveWeightsBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::StringMap<StoredOp> tensors;
+    for (StoredOp stored : module.getOps<StoredOp>())
+      if (!tensors.try_emplace(keyOf(stored.getDir(), stored.getTensor()), stored).second) {
+        stored.emitError() << nameOf(stored.getDir(), stored.getTensor()) << " is stored twice";
+        return signalPassFailure();
+      }
+
+    SmallVector<std::pair<Location, std::string>> problems;
+    llvm::StringSet<> used;
+    unsigned wanted = 0;
+    for (WeightOp weight : module.getOps<WeightOp>()) {
+      std::string key = keyOf(weight.getDir(), weight.getTensor());
+      used.insert(key);
+      if (weight.getStored())
+        continue;
+      ++wanted;
+      StoredOp stored = tensors.lookup(key);
+      std::string problem = mismatch(weight, stored);
+      if (problem.empty())
+        weight.setStored(cast<RankedTensorType>(stored.getType()).getElementType());
+      else
+        problems.emplace_back(weight.getLoc(), std::move(problem));
+    }
+    for (const auto &[location, text] : problems)
+      emitError(location) << text;
+    if (problems.size() > 1)
+      emitError(problems.front().first) << problems.size() << " of " << wanted
+                                        << " weights don't fit the checkpoint; the first: " << problems.front().second;
+    if (!problems.empty())
+      return signalPassFailure();
+
+    Builder builder(&getContext());
+    SmallVector<Attribute> unused;
+    for (StoredOp stored : llvm::make_early_inc_range(module.getOps<StoredOp>())) {
+      StringRef dir = stored.getDir();
+      if (!used.contains(keyOf(dir, stored.getTensor())))
+        unused.push_back(builder.getStringAttr(dir + (dir.empty() ? "" : "/") + stored.getTensor()));
+      stored.erase();
+    }
+    if (!unused.empty())
+      module->setAttr("batten.unused", builder.getArrayAttr(unused));
+  }
+};
+
+} // namespace
+} // namespace batten
