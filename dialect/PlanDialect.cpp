@@ -47,18 +47,18 @@ ParseResult parseVectorShape(AsmParser &parser, int64_t &cols, Type &elem) {
   return success();
 }
 
-void printKernelKey(OpAsmPrinter &printer, Operation *, DictionaryAttr key) {
+template <typename StreamT> void printKey(StreamT &os, DictionaryAttr key) {
   auto op = key.getAs<StringAttr>("op");
-  printer.printKeywordOrString(op ? op.getValue() : "");
-  printer << " {";
-  llvm::interleaveComma(llvm::make_filter_range(key, [](NamedAttribute item) { return item.getName() != "op"; }),
-                        printer, [&](NamedAttribute item) {
-                          printer.printKeywordOrString(item.getName().getValue());
+  os << (op ? op.getValue() : "") << " {";
+  llvm::interleaveComma(llvm::make_filter_range(key, [](NamedAttribute item) { return item.getName() != "op"; }), os,
+                        [&](NamedAttribute item) {
+                          os << item.getName().getValue();
                           if (!isa<UnitAttr>(item.getValue()))
-                            printer << " = " << item.getValue();
+                            os << " = " << item.getValue();
                         });
-  printer << '}';
+  os << '}';
 }
+void printKernelKey(OpAsmPrinter &printer, Operation *, DictionaryAttr key) { printKey(printer, key); }
 ParseResult parseKernelKey(OpAsmParser &parser, DictionaryAttr &key) {
   std::string op;
   NamedAttrList attributes;
@@ -289,22 +289,40 @@ int64_t KernelOp::getKeyInt(StringRef name) {
   return value ? value.getInt() : 0;
 }
 
+std::string KernelOp::getKeyText() {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printKey(os, getKey());
+  return text;
+}
+int64_t KernelOp::getPanels(WorkDomain domain) {
+  return domain == WorkDomain::panels ? llvm::divideCeil(getKeyInt("n"), 32) : 0;
+}
+int64_t KernelOp::getHeads(WorkDomain domain) { return domain == WorkDomain::tasks ? getKeyInt("heads") : 0; }
+
+static bool isIdentifier(StringRef name) {
+  return !name.empty() && llvm::isAlpha(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
 /// The part of a key that steps and kernels have in common.
 static LogicalResult verifyKey(Operation *op, DictionaryAttr key) {
   // kernel_c1, step_c2
   auto name = key.getAs<StringAttr>("op");
-  if (!name || name.getValue().empty() ||
-      !llvm::all_of(name.getValue(), [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+  if (!name || !isIdentifier(name.getValue()))
     return op->emitOpError("key needs an op: letters, digits and underscores");
   // kernel_c2
   for (NamedAttribute item : key) {
     auto number = dyn_cast<IntegerAttr>(item.getValue());
     auto real = dyn_cast<FloatAttr>(item.getValue());
-    if (!(number && number.getType().isSignlessInteger(64)) && !(real && real.getType().isF32()) &&
-        !isa<StringAttr, UnitAttr, DenseI64ArrayAttr>(item.getValue()))
-      return op->emitOpError("key attribute '") << item.getName().getValue()
-                                                << "' must be i64, f32, a string, a flag or an array of i64, found "
-                                                << item.getValue();
+    if (!(number && number.getType().isSignlessInteger(64) && number.getInt() >= 0 && number.getInt() <= kMaxCount) &&
+        !(real && real.getType().isF32()) && !isa<StringAttr, UnitAttr, DenseI64ArrayAttr>(item.getValue()))
+      return op->emitOpError("key attribute '")
+             << item.getName().getValue()
+             << "' must be an i64 from 0 to 2^31 - 1, f32, a string, a flag or an array of i64, found "
+             << item.getValue();
+    if (!isIdentifier(item.getName().getValue()))
+      return op->emitOpError("key attribute '") << item.getName().getValue() << "' must be named by an identifier";
   }
   return success();
 }
@@ -357,6 +375,12 @@ LogicalResult PackedOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (*shape != wanted)
     return emitOpError("expression gives ") << shapeText(*shape) << ", the type is " << shapeText(wanted);
   return success();
+}
+
+void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name, FlatSymbolRefAttr stage) {
+  state.getOrAddProperties<Properties>().sym_name = builder.getStringAttr(name);
+  state.getOrAddProperties<Properties>().stage = stage;
+  state.addRegion()->emplaceBlock();
 }
 
 LogicalResult ProgramOp::verify() {

@@ -89,7 +89,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     rows of a slab (domain panels). `entry` and `entry_bytes`: where the code is in the image's file, once emitted.
 
     - (C1) The key has a string `op`, an identifier.
-    - (C2) Other key attributes are i64, f32, strings, unit attributes or arrays of i64.
+    - (C2) Other key attributes are named by identifiers and are i64 from 0 to 2^31 - 1, f32, strings, unit attributes or
+      arrays of i64.
     - (C3) slab_rows is from 1 to 2^31 - 1.
     - (C4) entry and entry_bytes come together; entry is at least 0, entry_bytes at least 1.
 
@@ -105,6 +106,12 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     ::llvm::StringRef getKernelOp();
     /// An i64 of the key, or 0 where it isn't there.
     int64_t getKeyInt(::llvm::StringRef name);
+    /// The key as the assembly format prints it: `add {width = 384 : i64}`.
+    ::std::string getKeyText();
+    /// 32-column panels of the output in domain panels, else 0.
+    int64_t getPanels(::batten::WorkDomain domain);
+    /// Attention heads in domain tasks, else 0.
+    int64_t getHeads(::batten::WorkDomain domain);
   }];
   let hasVerifier = 1;
 }
@@ -150,6 +157,7 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
       OptionalAttr<StrAttr>:$panels_digest);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name (`stage` `(` $stage^ `)`)? attr-dict-with-keyword $body";
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, CArg<"::mlir::FlatSymbolRefAttr", "{}">:$stage)>];
   let extraClassDeclaration = [{
     /// Ops of one kind in program order.
     template <typename OpT> auto getOps() { return getBody().template getOps<OpT>(); }

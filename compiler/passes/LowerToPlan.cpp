@@ -87,7 +87,7 @@ public:
     if (!graph.getStage())
       return graph.emitOpError("has no stage: the program could not be placed");
     program = plan::ProgramOp::create(builder, graph.getLoc(), graph.getSymName(), graph.getStageAttr());
-    builder.createBlock(&program.getBody());
+    builder.setInsertionPointToStart(&program.getBody().front());
     for (Operation &op : graph.getBody().front())
       if (failed(lower(op)))
         return failure();

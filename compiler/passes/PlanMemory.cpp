@@ -72,13 +72,13 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
   LogicalResult layOut(plan::ProgramOp program, ArrayRef<int64_t> bucket, SymbolTable &symbols) {
     DenseMap<Operation *, int64_t> position; // looked up, never walked
     int64_t steps = 0, scratch = 0;
-    for (auto step : program.getBody().getOps<plan::StepOp>()) {
+    for (auto step : program.getOps<plan::StepOp>()) {
       position[step] = steps++;
       if (step.getDomain() != WorkDomain::tasks)
         continue;
-      Expected<KernelKey> key = kernelKeyOf(step, symbols);
+      llvm::Expected<KernelKey> key = kernelKeyOf(step, symbols);
       if (!key)
-        return step.emitOpError() << toString(key.takeError());
+        return step.emitOpError() << llvm::toString(key.takeError());
       int64_t longest = bucket[0];
       if (program.getMaxSeqTokens())
         longest = std::min<int64_t>(longest, program.getMaxSeqTokens());
@@ -86,7 +86,7 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     }
 
     std::vector<layout::ArenaBlock> blocks;
-    for (auto buffer : program.getBody().getOps<plan::BufferOp>()) {
+    for (auto buffer : program.getOps<plan::BufferOp>()) {
       auto type = buffer.getType();
       layout::ArenaBlock block = life(buffer, position, steps);
       block.bytes = bucket[static_cast<unsigned>(type.getRowKind())] *
@@ -94,7 +94,7 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
       blocks.push_back(block);
     }
     std::optional<layout::ArenaLayout> placed = layout::layoutArena(blocks);
-    std::string name = "b" + llvm::join(llvm::map_range(bucket, [](int64_t n) { return std::to_string(n); }), "x");
+    std::string name = ("b" + Twine(bucket[0]) + "x" + Twine(bucket[1]) + "x" + Twine(bucket[2])).str();
     if (!placed || placed->arenaBytes > kMaxArenaBytes)
       return program.emitOpError() << "bucket " << shapeText(bucket) << " needs an arena of "
                                    << (placed ? std::to_string(placed->arenaBytes) : "more than 2^62")
@@ -119,10 +119,10 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
   LogicalResult planProgram(plan::ProgramOp program, SymbolTable &symbols) {
     if (!program.getStage())
       return program.emitOpError("has no stage: there is no bucket to place buffers for");
-    for (auto old : llvm::make_early_inc_range(program.getBody().getOps<plan::LayoutOp>()))
+    for (auto old : llvm::make_early_inc_range(program.getOps<plan::LayoutOp>()))
       old.erase();
     if (inPlace)
-      for (auto step : program.getBody().getOps<plan::StepOp>())
+      for (auto step : program.getOps<plan::StepOp>())
         rewriteInPlace(step, symbols);
     for (Attribute bucket : symbols.lookup<StageOp>(*program.getStage()).getBuckets())
       if (failed(layOut(program, cast<DenseI64ArrayAttr>(bucket).asArrayRef(), symbols)))

@@ -17,9 +17,9 @@ struct SelectKernels : impl::SelectKernelsBase<SelectKernels> {
   using SelectKernelsBase::SelectKernelsBase;
 
   LogicalResult select(plan::StepOp step, DictionaryAttr attributes) {
-    Expected<KernelKey> key = kernelKeyFromPlan(attributes);
+    llvm::Expected<KernelKey> key = kernelKeyFromPlan(attributes);
     if (!key)
-      return step.emitOpError() << toString(key.takeError());
+      return step.emitOpError() << llvm::toString(key.takeError());
     KernelFacts facts = kernelFacts(*key);
     if (static_cast<uint32_t>(step.getDomain()) != static_cast<uint32_t>(facts.domain))
       return step.emitOpError("domain is ") << stringifyWorkDomain(step.getDomain()) << ", the kernel's is "
@@ -45,7 +45,7 @@ struct SelectKernels : impl::SelectKernelsBase<SelectKernels> {
     for (auto kernel : getOperation().getOps<plan::KernelOp>())
       kernels[kernel.getSymName()] = kernel;
     for (auto program : getOperation().getOps<plan::ProgramOp>())
-      for (auto step : program.getBody().getOps<plan::StepOp>())
+      for (auto step : program.getOps<plan::StepOp>())
         if (auto key = dyn_cast<DictionaryAttr>(step.getKernel()); key && failed(select(step, key)))
           return signalPassFailure();
   }

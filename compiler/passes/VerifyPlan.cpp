@@ -30,13 +30,13 @@ public:
   ProgramVerifier(plan::ProgramOp program, SymbolTable &symbols) : program(program), symbols(symbols) {}
 
   LogicalResult run() {
-    for (auto [index, buffer] : llvm::enumerate(program.getBody().getOps<plan::BufferOp>()))
+    for (auto [index, buffer] : llvm::enumerate(program.getOps<plan::BufferOp>()))
       number[buffer] = index;
-    buffers.assign(program.getBody().getOps<plan::BufferOp>().begin(),
-                   program.getBody().getOps<plan::BufferOp>().end());
+    buffers.assign(program.getOps<plan::BufferOp>().begin(),
+                   program.getOps<plan::BufferOp>().end());
     if (failed(collect()) || failed(verifyOrder()) || failed(verifyKernels()) || failed(verifyBuckets()))
       return failure();
-    for (auto layout : program.getBody().getOps<plan::LayoutOp>())
+    for (auto layout : program.getOps<plan::LayoutOp>())
       if (failed(verifyLayout(layout)))
         return failure();
     return success();
@@ -83,14 +83,14 @@ private:
 
   /// Steps fit their kernels, and all steps of one kernel take the same types.
   LogicalResult verifyKernels() {
-    for (auto step : program.getBody().getOps<plan::StepOp>()) {
+    for (auto step : program.getOps<plan::StepOp>()) {
       auto symbol = dyn_cast<FlatSymbolRefAttr>(step.getKernel());
       if (!symbol)
         return step.emitOpError("has no kernel symbol: select-kernels has not run");
       auto kernel = symbols.lookup<plan::KernelOp>(symbol.getValue());
-      Expected<KernelKey> key = kernelKeyFromPlan(kernel.getKey());
+      llvm::Expected<KernelKey> key = kernelKeyFromPlan(kernel.getKey());
       if (!key)
-        return kernel.emitOpError() << toString(key.takeError());
+        return kernel.emitOpError() << llvm::toString(key.takeError());
       KernelFacts facts = kernelFacts(*key);
       if (static_cast<uint32_t>(facts.domain) != static_cast<uint32_t>(step.getDomain()))
         return step.emitOpError("domain is not that of its kernel ") << symbol;
@@ -120,7 +120,7 @@ private:
     std::set<std::vector<int64_t>> left;
     for (Attribute bucket : symbols.lookup<StageOp>(*program.getStage()).getBuckets())
       left.insert(cast<DenseI64ArrayAttr>(bucket).asArrayRef().vec());
-    for (auto layout : program.getBody().getOps<plan::LayoutOp>())
+    for (auto layout : program.getOps<plan::LayoutOp>())
       if (!left.erase(layout.getBucket().vec()))
         return layout.emitOpError("bucket ") << shapeText(layout.getBucket())
                                              << " is not in the stage, or has a layout already";
@@ -131,6 +131,7 @@ private:
 
   LogicalResult verifyLayout(plan::LayoutOp layout) {
     ArrayRef<int64_t> bucket = layout.getBucket();
+    int64_t arena = layout.getArena();
     SmallVector<int64_t> bytes;
     for (auto [index, buffer] : llvm::enumerate(buffers)) {
       auto type = buffer.getType();
@@ -140,9 +141,9 @@ private:
       if (offset < 0 || offset % layout::kAlignment)
         return layout.emitOpError("offset ") << offset << " of buffer " << index << " is not a multiple of "
                                              << layout::kAlignment;
-      if (offset > layout.getArena() || size > static_cast<int64_t>(layout.getArena()) - offset)
+      if (offset > arena || size > arena - offset)
         return layout.emitOpError("buffer ") << index << " at " << offset << " has " << size
-                                             << " bytes, the arena " << layout.getArena();
+                                             << " bytes, the arena " << arena;
       bytes.push_back(size);
     }
 
@@ -182,9 +183,9 @@ private:
     uint64_t longest = layout.getBucket()[0], most = 0;
     if (program.getMaxSeqTokens())
       longest = std::min<uint64_t>(longest, program.getMaxSeqTokens());
-    for (auto step : program.getBody().getOps<plan::StepOp>()) {
-      Expected<KernelKey> key = kernelKeyOf(step, symbols);
-      most = std::max(most, kernelScratchBytes(cantFail(std::move(key)), longest)); // verifyKernels read it before
+    for (auto step : program.getOps<plan::StepOp>()) {
+      llvm::Expected<KernelKey> key = kernelKeyOf(step, symbols);
+      most = std::max(most, kernelScratchBytes(llvm::cantFail(std::move(key)), longest)); // verifyKernels read it before
     }
     if (most != layout.getScratch())
       return layout.emitOpError("scratch is ") << layout.getScratch() << ", a worker needs " << most;
