@@ -167,12 +167,9 @@ void PlanDialect::initialize() {
 
 LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, ExprKind kind,
                                ArrayRef<Attribute> operands, Attribute parameter) {
-  // expr_c1
-  if (operands.empty() || (kind != ExprKind::concat && operands.size() != 1))
-    return emitError() << stringifyExprKind(kind) << " has " << operands.size() << " operands, "
-                       << (kind == ExprKind::concat ? "at least one wanted" : "one wanted");
-  if (!llvm::all_of(operands, llvm::IsaPred<FlatSymbolRefAttr, ExprAttr>))
-    return emitError() << stringifyExprKind(kind) << " has an operand that is no symbol and no weight expression";
+  // expr_c1: the assembly format can't say otherwise, so this is our own mistake
+  assert(!operands.empty() && (kind == ExprKind::concat || operands.size() == 1) && "number of operands");
+  assert(llvm::all_of(operands, llvm::IsaPred<FlatSymbolRefAttr, ExprAttr>) && "operands are expressions");
   // expr_c2
   auto factor = dyn_cast_or_null<FloatAttr>(parameter);
   auto elem = dyn_cast_or_null<TypeAttr>(parameter);
@@ -191,7 +188,7 @@ LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, Exp
       return emitError() << stringifyExprKind(kind) << " takes no number and no type";
     return success();
   }
-  return emitError() << "unknown kind of weight expression";
+  llvm_unreachable("unknown kind of weight expression");
 }
 
 void ExprAttr::print(AsmPrinter &printer) const {

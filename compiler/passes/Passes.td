@@ -1,4 +1,5 @@
 // The passes in pipeline order: one entry, one file, one lit file each. Pipeline.cpp says why each is where it is.
+// Counts are told by remarks under an option `report`: the packaged LLVM is built without statistics.
 #ifndef BATTEN_COMPILER_PASSES
 #define BATTEN_COMPILER_PASSES
 
@@ -38,10 +39,7 @@ def FoldWeights : Pass<"fold-weights", "::mlir::ModuleOp"> {
     ```
     Needs: nothing.
   }];
-  let statistics = [
-    Statistic<"joined", "linears-joined", "Groups of linears that became one">,
-    Statistic<"flattened", "concats-flattened", "Nested weight concats that became one">,
-  ];
+  let options = [Option<"report", "report", "bool", "false", "Say how often each pattern was used">];
 }
 
 def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
@@ -54,11 +52,7 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
 
     A value with another use is not fused. Needs: nothing.
   }];
-  let statistics = [
-    Statistic<"activations", "activations-fused", "Activations put into linear">,
-    Statistic<"residuals", "residuals-fused", "Adds put into linear">,
-    Statistic<"embeddings", "embeddings-fused", "Adds of embeddings put into embed_sum">,
-  ];
+  let options = [Option<"report", "report", "bool", "false", "Say how often each pattern was used">];
 }
 
 def AssignPrecision : Pass<"assign-precision", "::mlir::ModuleOp"> {
@@ -121,7 +115,6 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
     Option<"inPlace", "in-place", "bool", "true", "Let steps write over inputs that they may overwrite">,
     Option<"report", "report", "bool", "false", "Say for each layout what it takes and the least that it could">,
   ];
-  let statistics = [Statistic<"stepsInPlace", "steps-in-place", "Steps that write over an input">];
   let dependentDialects = ["::batten::plan::PlanDialect"];
 }
 
@@ -150,10 +143,9 @@ def EmitKernels : Pass<"emit-kernels", "::mlir::ModuleOp"> {
 }
 
 def Serialize : Pass<"serialize", "::mlir::ModuleOp"> {
-  let summary = "every program and layout as plan bytes, read back and compared";
+  let summary = "every program and layout as plan bytes, read back and verified";
   let description = [{
-    Writes each (program, layout) as the bytes of a plan file, reads them back, and checks that the text form of what was
-    read gives the same bytes again. With `dir` they are written to `<dir>/<program>-<tokens>x<seqs>x<markers>.plan`.
+    Writes each (program, layout) as the bytes of a plan file and reads them back, which verifies them. With `dir` they are written to `<dir>/<program>-<tokens>x<seqs>x<markers>.plan`.
 
     Needs: emitted kernels, packed weights (offset and bytes), and digests on the programs.
   }];

@@ -34,22 +34,22 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     return step.getOverwrite();
   }
 
-  /// Lets a step write over its last input, if that changes no result: types agree, nothing else in the step reads the
+  /// Lets a step write over its last input and says so, if that changes no result: types agree, nothing else in the step reads the
   /// input, nothing touches it later and the output was untouched before.
-  void rewriteInPlace(plan::StepOp step, SymbolTable &symbols) {
+  bool rewriteInPlace(plan::StepOp step, SymbolTable &symbols) {
     if (step.getIns().empty() || step.getOuts().empty() || !mayOverwrite(step, symbols))
-      return;
+      return false;
     Value input = step.getIns().back(), output = step.getOutput();
     if (input.getType() != output.getType() || llvm::count(step.getIns(), input) != 1 || lastUser(input) != step)
-      return;
+      return false;
     if (llvm::any_of(output.getUsers(), [&](Operation *user) { return user->isBeforeInBlock(step); }))
-      return;
+      return false;
     step.getInsMutable().erase(step.getIns().size() - 1);
     step.getOutsMutable().clear();
     step.getInoutsMutable().append(input);
     output.replaceAllUsesWith(input);
     output.getDefiningOp()->erase();
-    ++stepsInPlace;
+    return true;
   }
 
   /// Steps over which a buffer is live: from its first effect to its last, to the end where it is an output.
@@ -121,9 +121,15 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
       return program.emitOpError("has no stage: there is no bucket to place buffers for");
     for (auto old : llvm::make_early_inc_range(program.getOps<plan::LayoutOp>()))
       old.erase();
-    if (inPlace)
-      for (auto step : program.getOps<plan::StepOp>())
-        rewriteInPlace(step, symbols);
+    if (inPlace) {
+      unsigned done = 0, steps = 0;
+      for (auto step : program.getOps<plan::StepOp>()) {
+        ++steps;
+        done += rewriteInPlace(step, symbols);
+      }
+      if (report)
+        program.emitRemark() << "@" << program.getSymName() << ": " << done << " of " << steps << " steps put in place";
+    }
     for (Attribute bucket : symbols.lookup<StageOp>(*program.getStage()).getBuckets())
       if (failed(layOut(program, cast<DenseI64ArrayAttr>(bucket).asArrayRef(), symbols)))
         return failure();
