@@ -46,7 +46,7 @@ private:
 /// The packed weights of a module: one for each expression and type.
 class PackedWeights {
 public:
-  explicit PackedWeights(ModuleOp module) {
+  explicit PackedWeights(ModuleOp module) : module(module) {
     for (Operation &op : *module.getBody())
       if (auto symbol = op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
         names.take(symbol.getValue());
@@ -54,9 +54,9 @@ public:
       known[{packed.getExprAttr(), packed.getType()}] = packed;
   }
 
-  /// The packed weight, made before `before` where it is new. A checkpoint tensor gives its own name, an expression the
+  /// The packed weight, made above the module's first program where it is new. A checkpoint tensor gives its own name, an expression the
   /// label of the step that first wants it; the layout follows: @l0.o.w.panels, @l0.qkv.vector.
-  plan::PackedOp get(Attribute expr, Type type, StringRef label, Location location, Operation *before) {
+  plan::PackedOp get(Attribute expr, Type type, StringRef label, Location location) {
     plan::PackedOp &packed = known[{expr, type}];
     if (packed)
       return packed;
@@ -67,13 +67,14 @@ public:
                            .Case<plan::PanelsType>([](auto) { return "panels"; })
                            .Case<plan::TableType>([](auto) { return "table"; })
                            .Case<plan::VecType>([](auto) { return "vector"; });
-    OpBuilder builder(before);
+    OpBuilder builder(*module.getOps<plan::ProgramOp>().begin());
     packed = plan::PackedOp::create(builder, location, builder.getStringAttr(names.take((base + "." + layout).str())),
                                     expr, TypeAttr::get(type), IntegerAttr(), IntegerAttr());
     return packed;
   }
 
 private:
+  ModuleOp module;
   Names names;
   DenseMap<std::pair<Attribute, Type>, plan::PackedOp> known; // looked up, never walked
 };
@@ -173,7 +174,7 @@ private:
       type = plan::PanelsType::get(context, tensor.getDimSize(0), tensor.getDimSize(1), elem);
     else
       type = plan::TableType::get(context, tensor.getDimSize(0), tensor.getDimSize(1), elem);
-    plan::PackedOp packed = weights.get(exprs.lookup(value), type, label, location, program);
+    plan::PackedOp packed = weights.get(exprs.lookup(value), type, label, location);
     Value &operand = operandOf[packed];
     if (!operand)
       operand = plan::WeightRefOp::create(builder, location, type, packed.getSymName());

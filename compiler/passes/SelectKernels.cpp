@@ -29,7 +29,7 @@ struct SelectKernels : impl::SelectKernelsBase<SelectKernels> {
                                       << facts.operandCount;
     std::string symbol = kernelSymbol(*key);
     if (!kernels.count(symbol)) {
-      OpBuilder builder(step->getParentOp());
+      OpBuilder builder(*getOperation().getOps<plan::ProgramOp>().begin()); // above all programs
       IntegerAttr slabRows = facts.slabRows ? builder.getI64IntegerAttr(facts.slabRows) : IntegerAttr();
       kernels[symbol] = plan::KernelOp::create(builder, step.getLoc(), builder.getStringAttr(symbol), attributes,
                                                facts.mayOverwrite ? builder.getUnitAttr() : UnitAttr(), slabRows,
