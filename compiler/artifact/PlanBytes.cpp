@@ -1,14 +1,11 @@
 // Writes plan files. The reader is PlanBytesReader.cpp; the records and their order are drawn in format.h.
 #include "compiler/artifact/PlanBytes.h"
+#include "compiler/artifact/SectionFile.h"
 #include "compiler/layout/RowStride.h"
 
-#include "batten/format.h"
 #include "batten/kernel.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/Support/SHA256.h"
 
 #include <cstring>
 
@@ -28,65 +25,6 @@ static_assert(layout::kPanelCols == BATTEN_PANEL_COLS);
 namespace {
 
 uint32_t elemOf(Type type) { return type.isF32() ? BATTEN_ELEM_F32 : type.isF16() ? BATTEN_ELEM_F16 : BATTEN_ELEM_BF16; }
-
-/// Sections in memory, then the file.
-class FileBuilder {
-public:
-  batten_string_t string(StringRef text) {
-    auto [at, isNew] = seen.try_emplace(text, static_cast<uint32_t>(strings.size()));
-    if (isNew)
-      strings.insert(strings.end(), text.begin(), text.end());
-    return {at->second, static_cast<uint32_t>(text.size())};
-  }
-
-  template <typename RecordT> void section(uint32_t kind, const std::vector<RecordT> &records) {
-    Section section{kind, sizeof(RecordT), records.size(), {}};
-    section.bytes.resize(records.size() * sizeof(RecordT));
-    if (!records.empty())
-      std::memcpy(section.bytes.data(), records.data(), section.bytes.size());
-    sections.push_back(std::move(section));
-  }
-
-  std::vector<uint8_t> finish(uint32_t fileKind) {
-    sections.insert(sections.begin(), Section{BATTEN_SECTION_STRINGS, 1, strings.size(), strings});
-    std::vector<batten_section_t> table;
-    uint64_t end = sizeof(batten_file_header_t) + sections.size() * sizeof(batten_section_t);
-    for (const Section &section : sections) {
-      uint64_t offset = layout::roundUp(end, layout::kAlignment);
-      table.push_back({section.kind, section.recordBytes, offset, section.count, 0});
-      end = offset + section.bytes.size();
-    }
-    std::vector<uint8_t> file(end, 0);
-    batten_file_header_t header{};
-    std::memcpy(header.magic, BATTEN_MAGIC, sizeof(header.magic));
-    header.kind = fileKind;
-    header.major = BATTEN_FORMAT_MAJOR;
-    header.minor = BATTEN_FORMAT_MINOR;
-    header.fileBytes = end;
-    header.sectionCount = table.size();
-    header.headerBytes = sizeof(header);
-    std::memcpy(file.data() + sizeof(header), table.data(), table.size() * sizeof(batten_section_t));
-    for (auto [section, entry] : llvm::zip(sections, table))
-      if (!section.bytes.empty())
-        std::memcpy(file.data() + entry.offset, section.bytes.data(), section.bytes.size());
-    std::memcpy(file.data(), &header, sizeof(header));
-    std::array<uint8_t, 32> digest = llvm::SHA256::hash(file);
-    std::memcpy(header.digest, digest.data(), digest.size());
-    std::memcpy(file.data(), &header, sizeof(header));
-    return file;
-  }
-
-private:
-  struct Section {
-    uint32_t kind;
-    uint32_t recordBytes;
-    uint64_t count;
-    std::vector<uint8_t> bytes;
-  };
-  std::vector<uint8_t> strings;
-  llvm::StringMap<uint32_t> seen;
-  std::vector<Section> sections;
-};
 
 /// Writes one program with one layout.
 class PlanWriter {
@@ -239,7 +177,7 @@ private:
   plan::LayoutOp layout;
   plan::ProgramOp program;
   SymbolTable symbols;
-  FileBuilder file;
+  SectionFile file;
   DenseMap<Value, uint32_t> number;             // of buffers and of weights; looked up, never walked
   DenseMap<Operation *, uint32_t> kernelNumber; // looked up, never walked
   std::vector<batten_plan_t> plans;
