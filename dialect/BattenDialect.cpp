@@ -60,8 +60,8 @@ int64_t batten::getWidth(Type rows) {
 
 int64_t batten::activationBytesPerRow(Operation *op) {
   int64_t bytes = 0;
-  for (Type type : llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
-                                            SmallVector<Type>(op->getResultTypes())))
+  for (Type type :
+       llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()), SmallVector<Type>(op->getResultTypes())))
     if (isRows(type))
       bytes += getWidth(type) * static_cast<int64_t>(sizeof(float));
   return bytes;
@@ -113,8 +113,8 @@ LogicalResult BattenDialect::verifyOperationAttribute(Operation *op, NamedAttrib
     auto version = dyn_cast<IntegerAttr>(attribute.getValue());
     // batten_c1
     if (!version || !version.getType().isSignlessInteger(32) || version.getInt() != kDialectVersion)
-      return op->emitError() << "batten.version is " << attribute.getValue() << ", this build reads "
-                             << kDialectVersion << " : i32";
+      return op->emitError() << "batten.version is " << attribute.getValue() << ", this build reads " << kDialectVersion
+                             << " : i32";
     return success();
   }
   if (attribute.getName() == "batten.unused" || attribute.getName() == "batten.facts") {
@@ -203,9 +203,8 @@ LogicalResult StageOp::verify() {
 
 void batten::printBuckets(OpAsmPrinter &printer, Operation *, ArrayAttr buckets) {
   printer << '[';
-  llvm::interleaveComma(buckets, printer, [&](Attribute bucket) {
-    printer << shapeText(cast<DenseI64ArrayAttr>(bucket).asArrayRef());
-  });
+  llvm::interleaveComma(buckets, printer,
+                        [&](Attribute bucket) { printer << shapeText(cast<DenseI64ArrayAttr>(bucket).asArrayRef()); });
   printer << ']';
 }
 
@@ -271,8 +270,9 @@ void GraphOp::print(OpAsmPrinter &printer) {
   printer.printSymbolName(getSymName());
   printer << '(';
   llvm::interleaveComma(getBody().getArguments(), printer, [&](BlockArgument argument) {
-    printer.printRegionArgument(argument, getArgAttrDict(argument.getArgNumber()) ? getArgAttrDict(
-                                              argument.getArgNumber()).getValue() : ArrayRef<NamedAttribute>());
+    printer.printRegionArgument(argument, getArgAttrDict(argument.getArgNumber())
+                                              ? getArgAttrDict(argument.getArgNumber()).getValue()
+                                              : ArrayRef<NamedAttribute>());
   });
   printer << ") -> (";
   llvm::interleaveComma(llvm::zip(getResultNames(), getResultTypes()), printer, [&](auto pair) {
@@ -280,9 +280,9 @@ void GraphOp::print(OpAsmPrinter &printer) {
     printer << ": " << std::get<1>(pair);
   });
   printer << ')';
-  printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(), getResultNamesAttrName(),
-                            getArgAttrsAttrName(), getResAttrsAttrName()});
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {getSymNameAttrName(), getFunctionTypeAttrName(), getResultNamesAttrName(),
+                                            getArgAttrsAttrName(), getResAttrsAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
@@ -421,8 +421,7 @@ LogicalResult CastOp::verify() {
   // cast_c1
   auto input = cast<RankedTensorType>(getInput().getType()), result = cast<RankedTensorType>(getType());
   if (input.getShape() != result.getShape())
-    return emitOpError("has shape ") << shapeText(result.getShape()) << ", the operand "
-                                     << shapeText(input.getShape());
+    return emitOpError("has shape ") << shapeText(result.getShape()) << ", the operand " << shapeText(input.getShape());
   return success();
 }
 

@@ -25,9 +25,7 @@ public:
   KeyBuilder &add(StringRef name, const APFloat &value) {
     return add(name, FloatAttr::get(builder.getF32Type(), value));
   }
-  KeyBuilder &addFlag(StringRef name, bool present) {
-    return present ? add(name, builder.getUnitAttr()) : *this;
-  }
+  KeyBuilder &addFlag(StringRef name, bool present) { return present ? add(name, builder.getUnitAttr()) : *this; }
   DictionaryAttr get() { return builder.getDictionaryAttr(attributes); }
 
 private:
@@ -46,8 +44,8 @@ LogicalResult inferTable(std::optional<Location> location, StringRef op, Value t
   if (!isWeight(table.getType(), 2))
     return emitOptionalError(location, "'batten.", op, "' op takes a weight matrix as its table, found ",
                              table.getType());
-  types.push_back(getRowsType(table.getContext(), RowKind::tokens,
-                              cast<RankedTensorType>(table.getType()).getDimSize(1)));
+  types.push_back(
+      getRowsType(table.getContext(), RowKind::tokens, cast<RankedTensorType>(table.getType()).getDimSize(1)));
   return success();
 }
 
@@ -226,8 +224,7 @@ LogicalResult LinearOp::verify() {
   if (failed(verifyF32(*this, "bias", getBias())))
     return failure();
   if (getBias() && tableRows(getBias()) != tableRows(getWeight()))
-    return emitOpError("bias has ") << tableRows(getBias()) << " elements, the weight gives "
-                                    << tableRows(getWeight());
+    return emitOpError("bias has ") << tableRows(getBias()) << " elements, the weight gives " << tableRows(getWeight());
   // linear_c3
   if (getResidual() && getResidual().getType() != getType())
     return emitOpError("residual is ") << getResidual().getType() << ", the result " << getType();
@@ -315,10 +312,7 @@ LogicalResult PoolOp::inferReturnTypes(MLIRContext *context, std::optional<Locat
   return success();
 }
 DictionaryAttr PoolOp::getKernelKey() {
-  return KeyBuilder(*this, "pool")
-      .add("kind", stringifyPooling(getKind()))
-      .add("width", getWidth(getType()))
-      .get();
+  return KeyBuilder(*this, "pool").add("kind", stringifyPooling(getKind())).add("width", getWidth(getType())).get();
 }
 SmallVector<Value> PoolOp::getKernelInputs() { return {getX()}; }
 int64_t PoolOp::getFlopsPerRow() { return getWidth(getType()); }

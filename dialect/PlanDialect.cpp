@@ -126,17 +126,13 @@ OptionalParseResult parseExprIfAny(AsmParser &parser, Attribute &expr, unsigned 
   }
   if (parser.parseRParen())
     return ParseResult(failure());
-  expr = ExprAttr::getChecked([&] { return parser.emitError(location); }, parser.getContext(), kind, operands,
-                              parameter);
+  expr =
+      ExprAttr::getChecked([&] { return parser.emitError(location); }, parser.getContext(), kind, operands, parameter);
   return ParseResult(success(!!expr));
 }
 
-void printOptionalExpr(OpAsmPrinter &printer, Operation *, Attribute expr) {
-  printExpr(printer, expr);
-}
-OptionalParseResult parseOptionalExpr(OpAsmParser &parser, Attribute &expr) {
-  return parseExprIfAny(parser, expr, 0);
-}
+void printOptionalExpr(OpAsmPrinter &printer, Operation *, Attribute expr) { printExpr(printer, expr); }
+OptionalParseResult parseOptionalExpr(OpAsmParser &parser, Attribute &expr) { return parseExprIfAny(parser, expr, 0); }
 } // namespace
 
 #include "dialect/PlanDialect.cpp.inc"
@@ -329,8 +325,8 @@ LogicalResult KernelOp::verify() {
     return failure();
   // kernel_c3
   if (getSlabRows() && (static_cast<int64_t>(*getSlabRows()) < 1 || static_cast<int64_t>(*getSlabRows()) > kMaxCount))
-    return emitOpError("slab_rows must be from 1 to ") << kMaxCount << ", found "
-                                                       << static_cast<int64_t>(*getSlabRows());
+    return emitOpError("slab_rows must be from 1 to ")
+           << kMaxCount << ", found " << static_cast<int64_t>(*getSlabRows());
   // kernel_c4
   if (getEntry().has_value() != getEntryBytes().has_value())
     return emitOpError("needs entry and entry_bytes together");
@@ -367,8 +363,7 @@ LogicalResult PackedOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(shape))
     return failure();
   auto [rows, cols] = getWeightShape(getType());
-  SmallVector<int64_t> wanted = isa<VecType>(getType()) ? SmallVector<int64_t>{cols}
-                                                           : SmallVector<int64_t>{rows, cols};
+  SmallVector<int64_t> wanted = isa<VecType>(getType()) ? SmallVector<int64_t>{cols} : SmallVector<int64_t>{rows, cols};
   if (*shape != wanted)
     return emitOpError("expression gives ") << shapeText(*shape) << ", the type is " << shapeText(wanted);
   return success();

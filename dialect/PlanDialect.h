@@ -21,9 +21,9 @@ constexpr unsigned kMaxKernelPointers = 8;
 ///
 /// Shapes: a vector has one dimension, a matrix two.
 /// Errors: through emitError: unknown symbols, shapes that don't agree, transposed vectors.
-mlir::FailureOr<llvm::SmallVector<int64_t>>
-getExprShape(mlir::Attribute expr, llvm::function_ref<WeightOp(mlir::FlatSymbolRefAttr)> lookUp,
-             llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+mlir::FailureOr<llvm::SmallVector<int64_t>> getExprShape(mlir::Attribute expr,
+                                                         llvm::function_ref<WeightOp(mlir::FlatSymbolRefAttr)> lookUp,
+                                                         llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// Rows and columns of a packed weight's type; a vector is one row.
 std::pair<int64_t, int64_t> getWeightShape(mlir::Type type);

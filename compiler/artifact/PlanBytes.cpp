@@ -24,7 +24,9 @@ static_assert(layout::kPanelCols == BATTEN_PANEL_COLS);
 
 namespace {
 
-uint32_t elemOf(Type type) { return type.isF32() ? BATTEN_ELEM_F32 : type.isF16() ? BATTEN_ELEM_F16 : BATTEN_ELEM_BF16; }
+uint32_t elemOf(Type type) {
+  return type.isF32() ? BATTEN_ELEM_F32 : type.isF16() ? BATTEN_ELEM_F16 : BATTEN_ELEM_BF16;
+}
 
 /// Writes one program with one layout.
 class PlanWriter {
@@ -70,11 +72,10 @@ private:
     plan.arenaBytes = layout.getArena();
     plan.lowerBoundBytes = layout.getLowerBound();
     plan.scratchBytes = layout.getScratch();
-    for (auto [what, text, digest] :
-         {std::tuple<StringRef, std::optional<StringRef>, uint8_t *>{"image_digest", program.getImageDigest(),
-                                                                     plan.imageDigest},
-          {"common_digest", program.getCommonDigest(), plan.commonDigest},
-          {"panels_digest", program.getPanelsDigest(), plan.panelsDigest}}) {
+    for (auto [what, text, digest] : {std::tuple<StringRef, std::optional<StringRef>, uint8_t *>{
+                                          "image_digest", program.getImageDigest(), plan.imageDigest},
+                                      {"common_digest", program.getCommonDigest(), plan.commonDigest},
+                                      {"panels_digest", program.getPanelsDigest(), plan.panelsDigest}}) {
       if (!text)
         return program.emitOpError("has no ") << what << ", so it has no bytes";
       std::string raw = llvm::fromHex(*text); // 64 digits: the verifier saw to it
@@ -87,11 +88,10 @@ private:
   void writeBuffer(plan::BufferOp buffer) {
     auto type = buffer.getType();
     number[buffer] = buffers.size();
-    buffers.push_back({static_cast<uint32_t>(type.getRowKind()), static_cast<uint32_t>(type.getWidth()),
-                       elemOf(type.getElem()), 0,
-                       static_cast<uint64_t>(layout::rowStrideBytes(
-                           type.getWidth(), type.getElem().getIntOrFloatBitWidth() / 8)),
-                       static_cast<uint64_t>(layout.getOffsets()[buffers.size()])});
+    buffers.push_back(
+        {static_cast<uint32_t>(type.getRowKind()), static_cast<uint32_t>(type.getWidth()), elemOf(type.getElem()), 0,
+         static_cast<uint64_t>(layout::rowStrideBytes(type.getWidth(), type.getElem().getIntOrFloatBitWidth() / 8)),
+         static_cast<uint64_t>(layout.getOffsets()[buffers.size()])});
   }
 
   LogicalResult writeWeight(plan::WeightRefOp weight) {
@@ -157,9 +157,9 @@ private:
     record.firstOperand = operands.size();
     auto add = [&](ValueRange values, uint32_t access) {
       for (Value value : values)
-        operands.push_back({isa<plan::BufType>(value.getType()) ? uint32_t(BATTEN_OPERAND_BUFFER)
-                                                                : uint32_t(BATTEN_OPERAND_WEIGHT),
-                            number.lookup(value), access, 0});
+        operands.push_back(
+            {isa<plan::BufType>(value.getType()) ? uint32_t(BATTEN_OPERAND_BUFFER) : uint32_t(BATTEN_OPERAND_WEIGHT),
+             number.lookup(value), access, 0});
     };
     add(step.getIns(), BATTEN_ACCESS_READ);
     add(step.getInouts(), BATTEN_ACCESS_READWRITE);

@@ -24,9 +24,10 @@ namespace {
 constexpr uint32_t kMaxKeyBytes = 1024; // also bounds how deep a key's text can nest
 
 constexpr std::pair<uint32_t, StringRef> kSections[] = {
-    {BATTEN_SECTION_STRINGS, "STRINGS"},   {BATTEN_SECTION_PLAN, "PLAN"},         {BATTEN_SECTION_BUFFERS, "BUFFERS"},
-    {BATTEN_SECTION_WEIGHTS, "WEIGHTS"},   {BATTEN_SECTION_KERNELS, "KERNELS"},   {BATTEN_SECTION_OPERANDS, "OPERANDS"},
-    {BATTEN_SECTION_STEPS, "STEPS"},       {BATTEN_SECTION_PLAN_OUTPUTS, "PLAN_OUTPUTS"},
+    {BATTEN_SECTION_STRINGS, "STRINGS"}, {BATTEN_SECTION_PLAN, "PLAN"},
+    {BATTEN_SECTION_BUFFERS, "BUFFERS"}, {BATTEN_SECTION_WEIGHTS, "WEIGHTS"},
+    {BATTEN_SECTION_KERNELS, "KERNELS"}, {BATTEN_SECTION_OPERANDS, "OPERANDS"},
+    {BATTEN_SECTION_STEPS, "STEPS"},     {BATTEN_SECTION_PLAN_OUTPUTS, "PLAN_OUTPUTS"},
 };
 StringRef sectionName(uint32_t kind) {
   for (auto [known, name] : kSections)
@@ -222,11 +223,11 @@ private:
       return error(kSection, index) << "key is '" << key << "', an op and its attributes in braces wanted";
     NamedAttrList list(attributes);
     list.append("op", builder.getStringAttr(op));
-    auto made = plan::KernelOp::create(builder, location, builder.getStringAttr(name), list.getDictionary(context),
-                                       kernel.mayOverwrite ? builder.getUnitAttr() : UnitAttr(),
-                                       kernel.slabRows ? builder.getI64IntegerAttr(kernel.slabRows) : IntegerAttr(),
-                                       builder.getI64IntegerAttr(kernel.entry),
-                                       builder.getI64IntegerAttr(kernel.entryBytes));
+    auto made =
+        plan::KernelOp::create(builder, location, builder.getStringAttr(name), list.getDictionary(context),
+                               kernel.mayOverwrite ? builder.getUnitAttr() : UnitAttr(),
+                               kernel.slabRows ? builder.getI64IntegerAttr(kernel.slabRows) : IntegerAttr(),
+                               builder.getI64IntegerAttr(kernel.entry), builder.getI64IntegerAttr(kernel.entryBytes));
     if (failed(mlir::verify(made))) // before its key is asked
       return failure();
     auto domain = static_cast<WorkDomain>(kernel.domain);
@@ -244,7 +245,7 @@ private:
         failed(text(BATTEN_SECTION_PLAN, 0, "target", record.target, target)))
       return failure();
     auto program = plan::ProgramOp::create(builder, location, lane);
-    auto hex = [](const uint8_t(&digest)[32]) { return llvm::toHex(ArrayRef<uint8_t>(digest), /*LowerCase=*/true); };
+    auto hex = [](const uint8_t (&digest)[32]) { return llvm::toHex(ArrayRef<uint8_t>(digest), /*LowerCase=*/true); };
     program.setTarget(target);
     program.setImageDigest(hex(record.imageDigest));
     program.setCommonDigest(hex(record.commonDigest));
@@ -301,7 +302,7 @@ private:
                      std::min<uint64_t>(operands.size() - step.firstOperand, BATTEN_KERNEL_OPERANDS) + 1)))
       return failure();
     SmallVector<Value> groups[BATTEN_ACCESS_READWRITE + 1]; // by access
-    constexpr uint32_t kOrder[] = {0, 0, 2, 1};              // reads, then in place, then writes
+    constexpr uint32_t kOrder[] = {0, 0, 2, 1};             // reads, then in place, then writes
     uint32_t last = 0;
     for (uint64_t at = step.firstOperand; at < uint64_t(step.firstOperand) + step.operandCount; ++at) {
       const batten_operand_t &operand = operands[at];
@@ -309,7 +310,8 @@ private:
       if (failed(below(BATTEN_SECTION_OPERANDS, at, "kind", operand.kind, BATTEN_OPERAND_WEIGHT + 1)) ||
           failed(below(BATTEN_SECTION_OPERANDS, at, "index", operand.index, weight ? weights.size() : buffers.size())))
         return failure();
-      if (operand.access < BATTEN_ACCESS_READ || operand.access > (weight ? BATTEN_ACCESS_READ : BATTEN_ACCESS_READWRITE))
+      if (operand.access < BATTEN_ACCESS_READ ||
+          operand.access > (weight ? BATTEN_ACCESS_READ : BATTEN_ACCESS_READWRITE))
         return error(BATTEN_SECTION_OPERANDS, at)
                << "access is " << operand.access << ", from 1 to "
                << uint32_t(weight ? BATTEN_ACCESS_READ : BATTEN_ACCESS_READWRITE) << " wanted";
@@ -346,7 +348,7 @@ private:
   std::vector<batten_operand_t> operands;
   std::vector<batten_step_t> steps;
   std::vector<batten_plan_output_t> outputs;
-  SmallVector<Type> types;                  // of weights
+  SmallVector<Type> types;                   // of weights
   SmallVector<StringRef> names, kernelNames; // of weights, of kernels
   SmallVector<Value> bufferValues, weightValues;
 };

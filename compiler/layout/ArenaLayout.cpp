@@ -84,9 +84,8 @@ std::optional<ArenaLayout> layoutArena(const std::vector<ArenaBlock> &blocks, in
   auto attempt = [&](auto key) {
     std::vector<size_t> order(rounded.size());
     std::iota(order.begin(), order.end(), size_t(0));
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return std::pair(key(rounded[a]), b) > std::pair(key(rounded[b]), a);
-    });
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return std::pair(key(rounded[a]), b) > std::pair(key(rounded[b]), a); });
     ArenaLayout layout = place(rounded, order);
     if (best.offsets.empty() || layout.arenaBytes < best.arenaBytes)
       best = std::move(layout);

@@ -89,7 +89,8 @@ struct FoldWeights : impl::FoldWeightsBase<FoldWeights> {
         applyPatternsGreedily(getOperation(), std::move(patterns), config.setMaxIterations(config.kNoLimit));
     assert(succeeded(ended));
     if (report)
-      getOperation().emitRemark() << "groups of linears joined: " << joined << ", weight concats flattened: " << flattened;
+      getOperation().emitRemark() << "groups of linears joined: " << joined
+                                  << ", weight concats flattened: " << flattened;
   }
 };
 

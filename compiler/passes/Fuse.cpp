@@ -28,8 +28,8 @@ struct ActivationIntoLinear : OpRewritePattern<ActivationOp> {
       return rewriter.notifyMatchFailure(op, "the linear has an activation");
     if (linear.getResidual())
       return rewriter.notifyMatchFailure(op, "the linear's residual comes before this activation");
-    auto fused = LinearOp::create(rewriter, linear.getLoc(), linear.getX(), linear.getWeight(), linear.getBias(),
-                                  op.getAct());
+    auto fused =
+        LinearOp::create(rewriter, linear.getLoc(), linear.getX(), linear.getWeight(), linear.getBias(), op.getAct());
     rewriter.replaceOp(op, fused);
     ++count;
     return success();
@@ -83,8 +83,13 @@ struct Embedding {
       e.positions = embed.getTable();
       e.offset = embed.getOffset();
     } else if (auto sum = value.getDefiningOp<EmbedSumOp>()) {
-      e = {sum.getIds(),      sum.getWords(),     sum.getTypes(), sum.getTypeTable(),
-           sum.getSegments(), sum.getPositions(), static_cast<int64_t>(sum.getOffset())};
+      e = {sum.getIds(),
+           sum.getWords(),
+           sum.getTypes(),
+           sum.getTypeTable(),
+           sum.getSegments(),
+           sum.getPositions(),
+           static_cast<int64_t>(sum.getOffset())};
     } else {
       return std::nullopt;
     }
@@ -106,7 +111,8 @@ struct AddIntoEmbedSum : OpRewritePattern<AddOp> {
     if (a->last() > b->last())
       std::swap(a, b); // a sum of two is the same either way round
     if (b->count() != 1 || a->last() >= b->last())
-      return rewriter.notifyMatchFailure(op, "the sum's order would change: word + type + position is what can be fused");
+      return rewriter.notifyMatchFailure(op,
+                                         "the sum's order would change: word + type + position is what can be fused");
     Embedding sum = *a;
     if (b->typeTable) {
       sum.types = b->types;

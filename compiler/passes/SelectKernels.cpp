@@ -25,8 +25,7 @@ struct SelectKernels : impl::SelectKernelsBase<SelectKernels> {
       return step.emitOpError("domain is ") << stringifyWorkDomain(step.getDomain()) << ", the kernel's is "
                                             << stringifyWorkDomain(static_cast<WorkDomain>(facts.domain));
     if (step.getPointerCount() != facts.operandCount)
-      return step.emitOpError("has ") << step.getPointerCount() << " pointers, the kernel takes "
-                                      << facts.operandCount;
+      return step.emitOpError("has ") << step.getPointerCount() << " pointers, the kernel takes " << facts.operandCount;
     std::string symbol = kernelSymbol(*key);
     if (!kernels.count(symbol)) {
       OpBuilder builder(*getOperation().getOps<plan::ProgramOp>().begin()); // above all programs

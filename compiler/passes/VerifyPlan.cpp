@@ -32,8 +32,7 @@ public:
   LogicalResult run() {
     for (auto [index, buffer] : llvm::enumerate(program.getOps<plan::BufferOp>()))
       number[buffer] = index;
-    buffers.assign(program.getOps<plan::BufferOp>().begin(),
-                   program.getOps<plan::BufferOp>().end());
+    buffers.assign(program.getOps<plan::BufferOp>().begin(), program.getOps<plan::BufferOp>().end());
     if (failed(collect()) || failed(verifyOrder()) || failed(verifyKernels()) || failed(verifyBuckets()))
       return failure();
     for (auto layout : program.getOps<plan::LayoutOp>())
@@ -95,8 +94,8 @@ private:
       if (static_cast<uint32_t>(facts.domain) != static_cast<uint32_t>(step.getDomain()))
         return step.emitOpError("domain is not that of its kernel ") << symbol;
       if (facts.operandCount != step.getPointerCount())
-        return step.emitOpError("gives ") << step.getPointerCount() << " pointers to kernel " << symbol
-                                          << ", which takes " << facts.operandCount;
+        return step.emitOpError("gives ")
+               << step.getPointerCount() << " pointers to kernel " << symbol << ", which takes " << facts.operandCount;
       if (facts.mayOverwrite != kernel.getOverwrite() ||
           static_cast<int64_t>(facts.slabRows) != static_cast<int64_t>(kernel.getSlabRows().value_or(0)))
         return kernel.emitOpError("overwrite or slab_rows is not what its key gives");
@@ -122,8 +121,8 @@ private:
       left.insert(cast<DenseI64ArrayAttr>(bucket).asArrayRef().vec());
     for (auto layout : program.getOps<plan::LayoutOp>())
       if (!left.erase(layout.getBucket().vec()))
-        return layout.emitOpError("bucket ") << shapeText(layout.getBucket())
-                                             << " is not in the stage, or has a layout already";
+        return layout.emitOpError("bucket ")
+               << shapeText(layout.getBucket()) << " is not in the stage, or has a layout already";
     if (!left.empty())
       return program.emitOpError("has no layout for bucket ") << shapeText(*left.begin());
     return success();
@@ -139,11 +138,11 @@ private:
                      layout::rowStrideBytes(type.getWidth(), type.getElem().getIntOrFloatBitWidth() / 8);
       int64_t offset = layout.getOffsets()[index];
       if (offset < 0 || offset % layout::kAlignment)
-        return layout.emitOpError("offset ") << offset << " of buffer " << index << " is not a multiple of "
-                                             << layout::kAlignment;
+        return layout.emitOpError("offset ")
+               << offset << " of buffer " << index << " is not a multiple of " << layout::kAlignment;
       if (offset > arena || size > arena - offset)
-        return layout.emitOpError("buffer ") << index << " at " << offset << " has " << size
-                                             << " bytes, the arena " << arena;
+        return layout.emitOpError("buffer ")
+               << index << " at " << offset << " has " << size << " bytes, the arena " << arena;
       bytes.push_back(size);
     }
 
@@ -163,8 +162,8 @@ private:
         if (bytes[buffer] == 0)
           continue;
         if (offset < end)
-          return layout.emitOpError("buffers ") << before << " and " << buffer << " share bytes at " << offset
-                                                << " while both are live" << at(touch);
+          return layout.emitOpError("buffers ")
+                 << before << " and " << buffer << " share bytes at " << offset << " while both are live" << at(touch);
         end = offset + bytes[buffer];
         before = buffer;
         sum += bytes[buffer];
@@ -185,7 +184,8 @@ private:
       longest = std::min<uint64_t>(longest, program.getMaxSeqTokens());
     for (auto step : program.getOps<plan::StepOp>()) {
       llvm::Expected<KernelKey> key = kernelKeyOf(step, symbols);
-      most = std::max(most, kernelScratchBytes(llvm::cantFail(std::move(key)), longest)); // verifyKernels read it before
+      most =
+          std::max(most, kernelScratchBytes(llvm::cantFail(std::move(key)), longest)); // verifyKernels read it before
     }
     if (most != layout.getScratch())
       return layout.emitOpError("scratch is ") << layout.getScratch() << ", a worker needs " << most;

@@ -10,10 +10,10 @@ int main(int argc, char **argv) {
   registry.insert<batten::BattenDialect, batten::plan::PlanDialect>();
   batten::registerBattenPasses();
   batten::registerPipelines();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
-      argc, argv,
-      "batten-opt: Batten's passes on graphs and plans as text\n\n"
-      "example: batten-opt graph.mlir --batten-pipeline\n"
-      "         batten-opt graph.mlir --fold-weights --fuse --mlir-print-ir-after-all\n",
-      registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv,
+                        "batten-opt: Batten's passes on graphs and plans as text\n\n"
+                        "example: batten-opt graph.mlir --batten-pipeline\n"
+                        "         batten-opt graph.mlir --fold-weights --fuse --mlir-print-ir-after-all\n",
+                        registry));
 }

@@ -52,12 +52,12 @@ int main(int argc, char **argv) {
       "bytes-to-plan", "the bytes of a plan file to plan text",
       [](llvm::SourceMgr &sources, MLIRContext *context) -> OwningOpRef<Operation *> {
         const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
-        auto data = llvm::ArrayRef(reinterpret_cast<const uint8_t *>(buffer->getBufferStart()),
-                                   buffer->getBufferSize());
-        return OwningOpRef<Operation *>(
-            readPlanBytes(data, buffer->getBufferIdentifier(), context).release());
+        auto data =
+            llvm::ArrayRef(reinterpret_cast<const uint8_t *>(buffer->getBufferStart()), buffer->getBufferSize());
+        return OwningOpRef<Operation *>(readPlanBytes(data, buffer->getBufferIdentifier(), context).release());
       },
       registerDialects);
-  return failed(mlirTranslateMain(argc, argv, "batten-translate: plan text to plan bytes and back\n"
-                                              "example: batten-translate --plan-to-bytes plan.mlir -o out.plan\n"));
+  return failed(mlirTranslateMain(argc, argv,
+                                  "batten-translate: plan text to plan bytes and back\n"
+                                  "example: batten-translate --plan-to-bytes plan.mlir -o out.plan\n"));
 }

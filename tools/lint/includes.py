@@ -20,7 +20,8 @@ TABLE = {
     "dialect/": MLIR,
     "compiler/spec/": {"llvm", "toml"},
     "compiler/graph/": MLIR | {"compiler/spec/", "dialect/"},
-    "compiler/passes/": MLIR | {"dialect/", "compiler/layout/"},
+    # Of kernels the keys and the entry points, of artifact the bytes of plans.
+    "compiler/passes/": MLIR | {"dialect/", "compiler/layout/", "compiler/kernels/", "compiler/artifact/"},
     "compiler/layout/": set(),
     "compiler/kernels/": MLIR | {"dialect/", "compiler/layout/", "compiler/target/", "abi"},  # target: a plain description
     "compiler/target/": MLIR | {"lld", "abi"},  # abi: feature bits
