@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sums ctest's JUnit reports: count_tests.py FOLDER [FAILED_STEP..].
+"""Sums JUnit reports of ctest and lit: count_tests.py FOLDER [FAILED_STEP..].
 
 Prints a line a report, what was skipped and why, what failed, and last the one line "N passed, N failed". Each failed step
 counts as one failure. The exit status is 1 where anything failed or nothing passed. A test that ctest did not run for
@@ -13,6 +13,8 @@ from pathlib import Path
 def outcome(case):
     """("passed" | "skipped" | "failed", why)"""
     skipped = case.find("skipped")
+    if case.get("status") is None:  # lit's report, which marks only what isn't passed
+        return ("failed" if case.find("failure") is not None else "skipped" if skipped is not None else "passed"), ""
     if case.get("status") == "run":
         return "passed", ""
     if skipped is not None and skipped.get("message", "").startswith("SKIP_"):

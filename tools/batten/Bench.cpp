@@ -54,16 +54,22 @@ void runOnce(const Engine &engine, const Lane &lane, const batten_batch_t &view,
         error, "run");
 }
 
-/// Seconds of each run: at least 100 runs and the asked time, unless a run is so long that ten times that passes first.
-std::vector<double> measureRuns(const BenchOptions &options, const Engine &engine, const Lane &lane,
-                                const Batch &batch) {
+/// Runs until caches, clock and workers are as they stay.
+void warmUp(const BenchOptions &options, const Engine &engine, const Lane &lane, const Batch &batch) {
   std::vector<batten_output_view_t> outputs(lane.outputs.size());
   batten_batch_t view = batch.view();
   Clock::time_point begin = Clock::now();
   for (int i = 0; i < 3 || (i < 1000 && seconds(begin) < options.seconds / 5); ++i)
     runOnce(engine, lane, view, outputs);
+}
+
+/// Seconds of each run: at least 100 runs and the asked time, unless a run is so long that ten times that passes first.
+std::vector<double> measureRuns(const BenchOptions &options, const Engine &engine, const Lane &lane,
+                                const Batch &batch) {
+  std::vector<batten_output_view_t> outputs(lane.outputs.size());
+  batten_batch_t view = batch.view();
   std::vector<double> times;
-  begin = Clock::now();
+  Clock::time_point begin = Clock::now();
   do {
     Clock::time_point start = Clock::now();
     runOnce(engine, lane, view, outputs);
@@ -100,7 +106,6 @@ ordered_json measureSteps(const BenchOptions &options, batten_bundle_t *bundle, 
                           const Item &item, const Machine &machine) {
   checkIndex(batten_executor_set_profile(engine.executor.get(), true));
   std::vector<double> times = measureRuns(options, engine, lane, item.batch);
-  // The warm-up's runs are in the steps' times too, so each is divided by its own count.
   double whole = 0;
   for (double time : times)
     whole += time / double(times.size());
@@ -128,6 +133,7 @@ ordered_json measureSteps(const BenchOptions &options, batten_bundle_t *bundle, 
 
 ordered_json measureItem(const BenchOptions &options, batten_bundle_t *bundle, const Engine &engine, const Lane &lane,
                          const Item &item, const Machine &machine) {
+  warmUp(options, engine, lane, item.batch);
   std::vector<double> times = measureRuns(options, engine, lane, item.batch);
   double p50 = percentile(times, 0.5);
   batten_plan_info_t plan;
@@ -207,6 +213,7 @@ std::string benchPage(const BenchOptions &options, const ordered_json &json) {
                number(row["gflop_per_s"], 1), percent(row["share_of_fma_peak"].get<double>()),
                number(row["gbyte_per_s"], 1), percent(row["share_of_read_peak"].get<double>())});
   page += table.str();
+  page += "  (caches feed weights faster than memory does, so a share of the read peak may pass 100 %)\n";
   for (const ordered_json &row : json["batches"]) {
     if (!row.contains("steps"))
       continue;
