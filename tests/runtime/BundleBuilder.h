@@ -9,6 +9,8 @@
 #include "batten/kernel.h"
 
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -88,13 +90,13 @@ struct BundleSpec {
   std::vector<PackSpec> packs; // common, panels; shared by all targets
   std::vector<std::pair<std::string, FileBytes>> images; // one a target
   std::vector<PlanSpec> plans;
-  std::vector<batten_file_t> files; // filled by serialize, kept where given
+  std::vector<batten_file_t> files; // filled by serialize; bend sees and may change them
 
   /// FILES order: packs, images, plans.
   uint32_t imageFile(uint32_t target) const { return static_cast<uint32_t>(packs.size()) + target; }
   uint32_t planFile(uint32_t plan) const { return static_cast<uint32_t>(packs.size() + images.size()) + plan; }
   /// Last change of the manifest's records before its bytes are made; may be empty.
-  void (*bend)(BundleSpec &, std::vector<batten_plan_ref_t> &) = nullptr;
+  std::function<void(BundleSpec &, std::vector<batten_plan_ref_t> &)> bend;
 };
 
 /// All files of the bundle.
