@@ -43,7 +43,11 @@ llvm::Error checkTomlShape(llvm::StringRef text, llvm::StringRef path) {
     return makeError(placeText(path, line, at - lineStart + 1) + ": " + what + " beyond " +
                      llvm::Twine(kMostSpecDepth) + " levels");
   };
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; i < text.size(); ++i) {
+    // TOML has ASCII only outside of strings and comments; toml++'s own check of this runs into code that it calls unreachable.
+    if (static_cast<unsigned char>(text[i]) >= 0x80)
+      return makeError(placeText(path, line, i - lineStart + 1) +
+                       ": a character outside of ASCII, in no string or comment");
     switch (text[i]) {
     case '#':
       i = std::min(text.find('\n', i), text.size()) - 1;
@@ -57,6 +61,11 @@ llvm::Error checkTomlShape(llvm::StringRef text, llvm::StringRef path) {
     case '\'': {
       size_t end = skipTomlString(text, i);
       llvm::StringRef skipped = text.slice(i, end);
+      if (skipped.starts_with("\"\"\"") && skipped.contains('\\') &&
+          llvm::any_of(skipped, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
+        return makeError(
+            placeText(path, line, i - lineStart + 1) +
+            ": a multi-line string with a backslash and a character outside of ASCII"); // for the same reason
       if (size_t lines = skipped.count('\n')) {
         line += lines;
         lineStart = i + skipped.rfind('\n') + 1;

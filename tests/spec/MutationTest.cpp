@@ -121,7 +121,7 @@ TEST(MutationTest, R53_Toml) {
   std::string sound =
       "[model]\ngraph = \"g.mlir\"\ncheckpoint = 'm' # c\n\n[[lane]]\nname = \"embed\"\nid_count = 3\n\n"
       "[stage.text]\nbuckets = [ { tokens = 32, seqs = 8 }, { tokens = 64, seqs = 8, markers = 1 } ]\n\n"
-      "[[target]]\ncpu = \"x86-64-v3\"\nmath = \"\"\"f32\"\"\"\n";
+      "[[target]]\ncpu = \"x86-64-v3\"\nmath = \"\"\"\\\n  f32\"\"\"\n";
   sweep(sound, 20000, 6, [](const std::string &text) { return parseSpec(text, "batten.toml"); });
 }
 

@@ -177,6 +177,14 @@ TEST(SpecTest, SE08_SizeAndDepthAreBoundedBeforeTheParserOnASmallStack) {
   expectParts(errorText(parseSpec(texts[5], "b.toml")), {"at most 1048576"});
 }
 
+TEST(SpecTest, R53_NonAsciiIsForStringsAndComments) {
+  expectParts(refusal("caf\xc3\xa9 = 1\n"), {"dir/batten.toml:1:4: ", "ASCII"});
+  expectParts(refusal(replaced("[model]", "[model]\xc2\xa0")), {"dir/batten.toml:1:8: ", "ASCII"});
+  expectParts(refusal("a = \"\"\"\\\n\xc3\xa9\"\"\"\n"), {"dir/batten.toml:1:5: ", "backslash"});
+  expectParts(refusal("[ =]\n"), {"dir/batten.toml:1:"});
+  EXPECT_EQ(refusal("\xef\xbb\xbf" + replaced("\"graph.mlir\"", "\"mod\xc3\xa8le\" # \xf0\x9f\x90\x8e")), "(no error)");
+}
+
 TEST(BucketTableTest, ReadsFourColumns) {
   auto stages = parseBucketTable(
       "# buckets\nstage tokens seqs markers\n\ntext 128 32 0 # c\n text\t32 8 0\r\nmark 64 8 16\n", "b.txt");
