@@ -363,9 +363,8 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
       first = tensor;
     rows += tensor.getDimSize(0);
   }
-  // concat_c1
   if (!first)
-    return emitOptionalError(location, "'batten.concat' op needs at least one operand");
+    return failure(); // verify has the words: only the generic form gets here without operands
   SmallVector<int64_t> shape(first.getShape());
   shape[0] = rows;
   types.push_back(first.clone(shape));
@@ -373,6 +372,9 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
 }
 
 LogicalResult ConcatOp::verify() {
+  // concat_c1
+  if (getInputs().empty())
+    return emitOpError("needs at least one operand");
   auto first = cast<RankedTensorType>(getInputs().front().getType());
   for (auto [index, type] : llvm::enumerate(getInputs().getTypes())) {
     auto tensor = cast<RankedTensorType>(type);

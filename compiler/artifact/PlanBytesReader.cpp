@@ -74,7 +74,7 @@ private:
     if (std::memcmp(header.magic, BATTEN_MAGIC, sizeof(header.magic)) != 0)
       return error() << "header: the magic number is not that of a Batten file";
     if (header.kind != BATTEN_FILE_PLAN)
-      return error() << "header: kind is " << header.kind << ", " << BATTEN_FILE_PLAN << " (plan) wanted";
+      return error() << "header: kind is " << header.kind << ", " << uint32_t(BATTEN_FILE_PLAN) << " (plan) wanted";
     if (header.major != BATTEN_FORMAT_MAJOR || (header.neededFeatures & ~BATTEN_KNOWN_FEATURES) != 0)
       return error() << "header: format version " << header.major << "." << header.minor << ", features "
                      << header.neededFeatures << "; this build reads " << BATTEN_FORMAT_MAJOR << "."
