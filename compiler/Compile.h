@@ -28,6 +28,7 @@ struct CompileRequest {
   std::string bucketsFile;          ///< four-column table; empty: the spec's, or the default table
   std::string weights;              ///< storage; empty: the spec's, or f32
   std::string math;                 ///< empty: the spec's, or f32
+  unsigned threads = 0;             ///< for the compiler itself; 0: one a target, at most the CPUs allowed
   bool selfTest = true;             ///< run the new bundle here once, to store its self-test
   std::function<void(const CompileProgress &)> progress; ///< may be empty; called on the caller's thread
 };

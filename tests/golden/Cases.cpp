@@ -1,0 +1,90 @@
+// Reads cases with the compiler's own safetensors reader; cases.json with LLVM's JSON.
+#include "tests/golden/Cases.h"
+#include "compiler/spec/Safetensors.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <cstring>
+
+namespace batten::test {
+
+std::string goldenPath(const std::string &directory) { return std::string(BATTEN_TEST_GOLDENS) + "/" + directory; }
+
+void PackedBatch::append(const PackedBatch &other, uint32_t seq) {
+  int32_t begin = other.cu[seq], end = other.cu[seq + 1];
+  if (types.empty() && !other.types.empty())
+    types.resize(ids.size(), 0);
+  ids.insert(ids.end(), other.ids.begin() + begin, other.ids.begin() + end);
+  if (!other.types.empty())
+    types.insert(types.end(), other.types.begin() + begin, other.types.begin() + end);
+  else if (!types.empty())
+    types.resize(ids.size(), 0);
+  cu.push_back(cu.back() + (end - begin));
+}
+
+namespace {
+
+template <typename T>
+llvm::Error readTensor(const SafetensorsFile &file, const StoredTensor &tensor, llvm::StringRef dtype,
+                       std::vector<T> &out) {
+  if (tensor.dtype != dtype)
+    return llvm::createStringError("%s is %s", tensor.name.c_str(), tensor.dtype.c_str());
+  out.resize(tensor.elements);
+  if (out.empty())
+    return llvm::Error::success();
+  return file.read(tensor, 0, tensor.bytes, reinterpret_cast<uint8_t *>(out.data()));
+}
+
+} // namespace
+
+llvm::Expected<Golden> loadGolden(const std::string &directory) {
+  Golden golden;
+  golden.directory = directory;
+  auto file = SafetensorsFile::open(goldenPath(directory) + "/cases.safetensors");
+  if (!file)
+    return file.takeError();
+  std::map<std::string, GoldenCase> cases;
+  for (const StoredTensor &tensor : file->tensors()) {
+    auto [name, rest] = llvm::StringRef(tensor.name).split('/');
+    GoldenCase &entry = cases[name.str()];
+    entry.name = name.str();
+    llvm::Error error = llvm::Error::success();
+    if (rest == "token_ids") {
+      error = llvm::joinErrors(std::move(error), readTensor(*file, tensor, "I32", entry.batch.ids));
+    } else if (rest == "token_types") {
+      error = llvm::joinErrors(std::move(error), readTensor(*file, tensor, "I32", entry.batch.types));
+    } else if (rest == "cu_seqlens") {
+      error = llvm::joinErrors(std::move(error), readTensor(*file, tensor, "I32", entry.batch.cu));
+    } else if (rest.consume_front("out/")) {
+      Rows &rows = entry.outputs[rest.str()];
+      rows.rows = tensor.shape.at(0);
+      rows.width = tensor.shape.at(1);
+      error = llvm::joinErrors(std::move(error), readTensor(*file, tensor, "F32", rows.values));
+    } else {
+      error = llvm::joinErrors(std::move(error), llvm::createStringError("unknown tensor %s", tensor.name.c_str()));
+    }
+    if (error)
+      return std::move(error);
+  }
+  for (auto &[name, entry] : cases)
+    golden.cases.push_back(std::move(entry));
+
+  auto buffer = llvm::MemoryBuffer::getFile(goldenPath(directory) + "/cases.json");
+  if (!buffer)
+    return llvm::errorCodeToError(buffer.getError());
+  auto json = llvm::json::parse((*buffer)->getBuffer());
+  if (!json)
+    return json.takeError();
+  const llvm::json::Object *root = json->getAsObject();
+  const llvm::json::Object *noise = root ? root->getObject("float32_noise") : nullptr;
+  if (!noise)
+    return llvm::createStringError("%s/cases.json has no float32_noise", directory.c_str());
+  for (const auto &[output, figures] : *noise)
+    if (const llvm::json::Object *object = figures.getAsObject())
+      if (auto value = object->getNumber("abs"))
+        golden.noise[output.str().str()] = *value;
+  return golden;
+}
+
+} // namespace batten::test

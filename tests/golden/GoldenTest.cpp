@@ -1,0 +1,124 @@
+// Every golden directory in scope, every case and output, on every target that runs here. The error is printed beside
+// PyTorch's own f32 noise, because a fault can hide below the tolerance but not below ten times the noise.
+#include "tests/golden/Running.h"
+
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace batten;
+using namespace batten::test;
+
+namespace {
+
+/// Largest |got - want|, and largest |want|.
+struct Difference {
+  double error = 0, magnitude = 0;
+};
+
+Difference difference(const Rows &got, const Rows &want) {
+  Difference out;
+  EXPECT_EQ(got.rows, want.rows);
+  EXPECT_EQ(got.width, want.width);
+  if (got.rows != want.rows || got.width != want.width)
+    return {INFINITY, 0};
+  for (size_t i = 0; i < want.values.size(); ++i) {
+    double error = std::fabs(double(got.values[i]) - double(want.values[i]));
+    out.error = std::fmax(out.error, std::isnan(error) ? INFINITY : error);
+    out.magnitude = std::fmax(out.magnitude, std::fabs(want.values[i]));
+  }
+  return out;
+}
+
+class GoldenTest : public testing::TestWithParam<std::string> {};
+
+/// The lane that gives an output: the first in the bundle's order that names it.
+std::map<std::string, uint32_t> laneOfOutput(const TestBundle &bundle) {
+  std::map<std::string, uint32_t> out;
+  for (uint32_t lane = 0; lane < bundle.laneNames().size(); ++lane) {
+    batten_lane_info_t info;
+    EXPECT_EQ(batten_bundle_get_lane(bundle.get(), lane, &info), BATTEN_OK);
+    for (uint32_t i = 0; i < info.outputCount; ++i) {
+      batten_output_info_t output;
+      EXPECT_EQ(batten_bundle_get_output(bundle.get(), lane, i, &output), BATTEN_OK);
+      out.emplace(std::string(output.name.data, output.name.bytes), lane);
+    }
+  }
+  return out;
+}
+
+TEST_P(GoldenTest, EveryCaseAndOutputIsWithinTheTolerance) {
+  llvm::Expected<Golden> golden = loadGolden(GetParam());
+  ASSERT_TRUE(bool(golden)) << llvm::toString(golden.takeError());
+  ASSERT_FALSE(golden->cases.empty());
+  auto blobs = TestBundle::compile(goldenPath(GetParam()));
+  ASSERT_TRUE(blobs);
+  std::vector<std::string> targets = runnableTargets();
+  ASSERT_FALSE(targets.empty());
+  for (const std::string &target : targets) {
+    auto bundle = TestBundle::open(blobs, target);
+    ASSERT_TRUE(bundle);
+    std::map<std::string, uint32_t> lanes = laneOfOutput(*bundle);
+    TestExecutor executor(*bundle, 1);
+    std::map<std::string, Difference> worst;
+    for (const GoldenCase &entry : golden->cases) {
+      for (const auto &[name, want] : entry.outputs) {
+        ASSERT_TRUE(lanes.count(name)) << "no lane gives " << name;
+        Outputs got = executor.run(lanes[name], entry.batch);
+        Difference d = difference(got[name], want);
+        EXPECT_LE(d.error, 1e-5 * std::fmax(1.0, d.magnitude)) << target << " case " << entry.name << " " << name;
+        worst[name].error = std::fmax(worst[name].error, d.error);
+        worst[name].magnitude = std::fmax(worst[name].magnitude, d.magnitude);
+      }
+    }
+    for (const auto &[name, d] : worst) {
+      double noise = golden->noise.count(name) ? golden->noise[name] : 0;
+      std::printf("%-32s %-10s %-9s error %.2e  torch f32 noise %.2e  (%.1f times)  largest value %.3g\n",
+                  GetParam().c_str(), target.c_str(), name.c_str(), d.error, noise, noise > 0 ? d.error / noise : 0,
+                  d.magnitude);
+    }
+  }
+}
+
+/// `repeat` holds one sequence first and last: the same bits.
+TEST_P(GoldenTest, TheSameSequenceGivesTheSameBits) {
+  llvm::Expected<Golden> golden = loadGolden(GetParam());
+  ASSERT_TRUE(bool(golden)) << llvm::toString(golden.takeError());
+  auto blobs = TestBundle::compile(goldenPath(GetParam()));
+  ASSERT_TRUE(blobs);
+  bool found = false;
+  for (const std::string &target : runnableTargets()) {
+    auto bundle = TestBundle::open(blobs, target);
+    ASSERT_TRUE(bundle);
+    TestExecutor executor(*bundle, 1);
+    for (const GoldenCase &entry : golden->cases) {
+      if (entry.name != "repeat")
+        continue;
+      found = true;
+      int64_t length = entry.batch.cu[1], last = entry.batch.seqs() - 1;
+      for (uint32_t lane = 0; lane < bundle->laneNames().size(); ++lane)
+        for (const auto &[name, rows] : executor.run(lane, entry.batch)) {
+          bool tokens = rows.rows == entry.batch.cu.back();
+          int64_t first = tokens ? entry.batch.cu[last] : last, count = tokens ? length : 1;
+          EXPECT_EQ(0, std::memcmp(rows.values.data(), rows.values.data() + first * rows.width,
+                                   count * rows.width * sizeof(float)))
+              << target << " " << name;
+        }
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bert, GoldenTest,
+                         testing::Values("bert", "bert-bf16", "bert-f16", "bert-legacy-names", "bert-masked-lm",
+                                         "bert-module-prefix", "bert-no-pooler", "bert-sequence-classification",
+                                         "bert-sharded", "bert-token-classification", "sentence-cls-normalize",
+                                         "sentence-max", "sentence-mean-normalize", "sentence-mean-sqrt-len-dense"),
+                         [](const auto &info) {
+                           std::string name = info.param;
+                           for (char &c : name)
+                             c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+} // namespace
