@@ -221,6 +221,10 @@ batten_status_t batten_executor_set_profile(batten_executor_t *executor, bool on
   return executor ? executor->setProfile(on) : BATTEN_BAD_ARGUMENT;
 }
 
+batten_status_t batten_executor_set_trace(batten_executor_t *executor, batten_trace_fn *trace, void *user) {
+  return executor ? executor->setTrace(trace, user) : BATTEN_BAD_ARGUMENT;
+}
+
 batten_status_t batten_executor_get_step_time(const batten_executor_t *executor, uint32_t lane, uint32_t bucket,
                                               uint32_t step, uint64_t *nanoseconds, uint64_t *runs) {
   if (!executor || !nanoseconds || !runs)

@@ -54,7 +54,7 @@ Status Executor::allocate(const Report &report) noexcept {
   StepRun *next = steps_.data();
   for (u64 i = 0; i < plans_.count(); ++i) {
     const Plan &plan = bundle_->files().plans[i];
-    plans_[i] = {next, static_cast<u32>(plan.steps.count), 0};
+    plans_[i] = {&plan, next, static_cast<u32>(plan.steps.count), 0};
     resolve(plan, plans_[i]);
     next += plan.steps.count;
   }
@@ -136,6 +136,15 @@ Status Executor::setProfile(bool on) noexcept {
     steps_[i].nanoseconds = 0;
   for (u64 i = 0; i < plans_.count(); ++i)
     plans_[i].runs = 0;
+  leave();
+  return BATTEN_OK;
+}
+
+Status Executor::setTrace(batten_trace_fn *trace, void *user) noexcept {
+  if (!tryEnter())
+    return BATTEN_BUSY;
+  trace_ = trace;
+  traceUser_ = user;
   leave();
   return BATTEN_OK;
 }

@@ -26,6 +26,8 @@ public:
   [[nodiscard]] Status prepare(u32 lane, u32 bucket, batten_error_t &error) const noexcept;
   /// BUSY during a run.
   [[nodiscard]] Status setProfile(bool on) noexcept;
+  /// BUSY during a run.
+  [[nodiscard]] Status setTrace(batten_trace_fn *trace, void *user) noexcept;
   [[nodiscard]] Status getStepTime(u32 lane, u32 bucket, u32 step, u64 *nanoseconds, u64 *runs) const noexcept;
   [[nodiscard]] Status selfTest(u32 index, batten_self_test_result_t &result, batten_error_t &error) noexcept;
   [[nodiscard]] const Bundle &bundle() const noexcept { return *bundle_; }
@@ -39,6 +41,7 @@ private:
     u64 nanoseconds;
   };
   struct PlanRun {
+    const Plan *plan;
     StepRun *steps;
     u32 stepCount;
     u64 runs;
@@ -57,6 +60,8 @@ private:
   void fillOutputs(u32 lane, u32 bucket, batten_output_view_t *outputs, u32 outputCount) const noexcept;
   void runPlan(PlanRun &plan) noexcept;
   void runSteps(PlanRun &plan, u32 worker, u32 workers) noexcept;
+  void traceStep(const PlanRun &plan, u32 step) const noexcept;
+  [[nodiscard]] batten_output_view_t viewOf(const batten_buffer_t &buffer) const noexcept;
   [[nodiscard]] bool isEmpty(const WorkShape &shape) const noexcept;
   [[nodiscard]] bool tryEnter() const noexcept { return busy_->exchange(1, std::memory_order_acquire) == 0; }
   void leave() const noexcept { busy_->store(0, std::memory_order_release); }
@@ -66,6 +71,8 @@ private:
   std::atomic<u32> *busy_ = &ownBusy_; // on forkPage_ where there is one: a child forked during a run isn't busy
   std::atomic<u32> ownBusy_{0};
   bool profile_ = false;
+  batten_trace_fn *trace_ = nullptr;
+  void *traceUser_ = nullptr;
   u64 scratchBytes_ = 0; // a worker
   batten_kernel_batch_t batch_ = {};
   BatchTables tables_ = {};

@@ -140,10 +140,29 @@ bool Executor::isEmpty(const WorkShape &shape) const noexcept {
                                              : batch_.rows[shape.rowKind] == 0;
 }
 
-// Every worker walks the same steps and skips the same ones, so that all come to the same barriers.
+batten_output_view_t Executor::viewOf(const batten_buffer_t &buffer) const noexcept {
+  batten_output_view_t view = {};
+  view.data = arena_.data() + buffer.offset;
+  view.rows = batch_.rows[buffer.rowKind];
+  view.width = buffer.width;
+  view.strideBytes = buffer.strideBytes;
+  return view;
+}
+
+// The buffer that a step writes is its last operand.
+void Executor::traceStep(const PlanRun &run, u32 index) const noexcept {
+  const batten_step_t step = run.plan->steps.at(index);
+  const batten_operand_t operand = run.plan->operands.at(u64{step.firstOperand} + step.operandCount - 1);
+  const batten_buffer_t buffer = run.plan->buffers.at(operand.index);
+  const batten_output_view_t view = viewOf(buffer);
+  trace_(traceUser_, index, buffer.rowKind, &view);
+}
+
+// Every worker walks the same steps and skips the same ones, so that all come to the same barriers. A traced step is
+// followed by two: all have written it, and the next one, which may be in place, waits for the trace.
 void Executor::runSteps(PlanRun &plan, u32 worker, u32 workers) noexcept {
   const FpState state;
-  const bool timed = profile_ && worker == 0, meets = workers > 1, meetsAtEnd = meets && profile_;
+  const bool timed = profile_ && worker == 0, meets = workers > 1, meetsAtEnd = meets && profile_, traced = trace_ != nullptr;
   StepRun *before = nullptr;
   u64 started = 0;
   auto account = [&] {
@@ -155,7 +174,7 @@ void Executor::runSteps(PlanRun &plan, u32 worker, u32 workers) noexcept {
   for (StepRun *step = plan.steps, *end = plan.steps + plan.stepCount; step != end; ++step) {
     if (isEmpty(step->shape))
       continue;
-    if (before && meets)
+    if (before && meets && !traced)
       pool_->barrier();
     if (timed)
       account();
@@ -163,6 +182,14 @@ void Executor::runSteps(PlanRun &plan, u32 worker, u32 workers) noexcept {
     const UnitRange units = partition(step->shape, batch_, tables_.cost, worker, workers);
     if (units.first < units.last)
       step->kernel(&step->args, units.first, units.last, worker);
+    if (traced) {
+      if (meets)
+        pool_->barrier();
+      if (worker == 0)
+        traceStep(plan, static_cast<u32>(step - plan.steps));
+      if (meets)
+        pool_->barrier();
+    }
   }
   if (meetsAtEnd)
     pool_->barrier();
@@ -174,14 +201,15 @@ void Executor::fillOutputs(u32 lane, u32 bucket, batten_output_view_t *outputs, 
   const Plan &plan = bundle_->plan(lane, bucket);
   for (u32 i = 0; i < outputCount; ++i) {
     const batten_buffer_t buffer = plan.buffers.at(plan.outputs.at(i).buffer);
-    const u8 *data = arena_.data() + buffer.offset;
     batten_output_view_t &view = outputs[i];
-    view.rows = batch_.rows[buffer.rowKind];
-    view.width = buffer.width;
-    view.strideBytes = buffer.strideBytes;
-    view.data = data;
-    if (!view.copyTo)
+    void *const copyTo = view.copyTo;
+    const size_t copyBytes = view.copyBytes;
+    view = viewOf(buffer);
+    view.copyTo = copyTo;
+    view.copyBytes = copyBytes;
+    if (!copyTo)
       continue;
+    const u8 *data = static_cast<const u8 *>(view.data);
     const u64 rowBytes = buffer.width * elemBytes(buffer.elem);
     for (u32 row = 0; row < view.rows; ++row)
       std::memcpy(static_cast<u8 *>(view.copyTo) + row * rowBytes, data + row * buffer.strideBytes, rowBytes);

@@ -278,6 +278,14 @@ batten_status_t batten_executor_set_profile(batten_executor_t *executor, bool on
 /** Nanoseconds and runs of a step since profiling was switched on. */
 batten_status_t batten_executor_get_step_time(const batten_executor_t *executor, uint32_t lane, uint32_t bucket, uint32_t step, uint64_t *nanoseconds, uint64_t *runs);
 
+/** Told after each step of a run, on the thread that called it: the step's number in the plan, the row kind and a view of
+ *  what it wrote, valid during the call, which is made in the floating point state of a run (denormals flushed). Steps
+ *  without rows to work on are skipped. */
+typedef void batten_trace_fn(void *user, uint32_t step, uint32_t rowKind, const batten_output_view_t *output);
+/** Traces runs from now on; NULL stops it. A traced run waits after each step; one that isn't pays nothing. BUSY during a
+ *  run. */
+batten_status_t batten_executor_set_trace(batten_executor_t *executor, batten_trace_fn *trace, void *user);
+
 typedef struct batten_self_test_result {
   uint32_t lane;
   bool passed;
