@@ -1,0 +1,25 @@
+// The self-test of a new bundle: inputs made here, run once on this machine with the bundle as it is, on every target
+// that the machine has, and the digest of the outputs. Since bits don't depend on the target, one digest serves them all.
+#ifndef BATTEN_COMPILER_SELFTEST_H
+#define BATTEN_COMPILER_SELFTEST_H
+
+#include "compiler/Compile.h"
+#include "compiler/artifact/Manifest.h"
+
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace batten {
+
+/// Opens the bundle in a directory, or in blobs, and adds a self-test for each lane to the manifest. Where this machine
+/// runs none of its targets it adds none, and a note that says so.
+///
+/// Errors: the bundle does not open or run; two targets disagree. Both are our own mistakes, found before anyone ships them.
+llvm::Error addSelfTests(const std::string &directory, Manifest &manifest, std::vector<std::string> &notes);
+llvm::Error addSelfTests(const std::vector<CompiledBlob> &blobs, Manifest &manifest, std::vector<std::string> &notes);
+
+} // namespace batten
+
+#endif // BATTEN_COMPILER_SELFTEST_H
