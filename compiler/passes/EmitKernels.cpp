@@ -14,29 +14,27 @@ namespace batten {
 #define GEN_PASS_DEF_EMITKERNELS
 #include "compiler/passes/Passes.h.inc"
 
-FailureOr<KernelImage> emitPlanKernels(ModuleOp module, const Target &target) {
-  SmallVector<plan::KernelOp> ops(module.getOps<plan::KernelOp>());
+FailureOr<SmallVector<KernelKey>> planKernelKeys(ModuleOp module) {
   SmallVector<KernelKey> keys;
-  for (plan::KernelOp op : ops) {
+  for (auto op : module.getOps<plan::KernelOp>()) {
     llvm::Expected<KernelKey> key = kernelKeyFromPlan(op.getKey());
     if (!key)
       return op.emitOpError() << llvm::toString(key.takeError());
     keys.push_back(*key);
   }
-  llvm::Expected<KernelImage> image = makeKernelImage(keys, target);
-  if (!image)
-    return module.emitError() << "no code for " << target.name << ": " << llvm::toString(image.takeError());
-  assert(image->entries.size() == ops.size() && "one entry per key, in order");
-  for (auto [op, entry] : llvm::zip(ops, image->entries)) {
+  return keys;
+}
+
+void setKernelEntries(ModuleOp module, const Target &target, const KernelImage &image) {
+  for (auto [op, entry] : llvm::zip_equal(module.getOps<plan::KernelOp>(), image.entries)) {
     op.setEntry(entry.offset);
     op.setEntryBytes(entry.bytes);
   }
-  std::string digest = llvm::toHex(llvm::SHA256::hash(image->bytes), /*LowerCase=*/true);
+  std::string digest = llvm::toHex(llvm::SHA256::hash(image.bytes), /*LowerCase=*/true);
   for (auto program : module.getOps<plan::ProgramOp>()) {
     program.setTarget(target.name);
     program.setImageDigest(digest);
   }
-  return std::move(*image);
 }
 
 namespace {
@@ -50,9 +48,15 @@ struct EmitKernels : impl::EmitKernelsBase<EmitKernels> {
       module.emitError() << llvm::toString(target.takeError());
       return signalPassFailure();
     }
-    FailureOr<KernelImage> image = emitPlanKernels(module, *target);
-    if (failed(image))
+    FailureOr<SmallVector<KernelKey>> keys = planKernelKeys(module);
+    if (failed(keys))
       return signalPassFailure();
+    llvm::Expected<KernelImage> image = makeKernelImage(*keys, *target);
+    if (!image) {
+      module.emitError() << "no code for " << target->name << ": " << llvm::toString(image.takeError());
+      return signalPassFailure();
+    }
+    setKernelEntries(module, *target, *image);
     if (imagePath.empty())
       return;
     std::error_code error;

@@ -1,4 +1,5 @@
-// Code for a module's kernels, as a function: for who needs the image's bytes as well. The pass is a shell around it.
+// A module's kernels as keys, and an image's entries back in the module: for who makes images of several targets at once.
+// The pass is a shell around them.
 #ifndef BATTEN_COMPILER_PASSES_EMITKERNELS_H
 #define BATTEN_COMPILER_PASSES_EMITKERNELS_H
 
@@ -8,11 +9,14 @@
 
 namespace batten {
 
-/// Makes the image of every plan.kernel of the module, in module order, and records in the module what a plan file says of
-/// it: each kernel's entry and entry_bytes, the programs' target and image_digest (SHA-256 of the image's bytes).
+/// Keys of every plan.kernel of the module, in module order: what an image is made of.
 ///
-/// Errors: diagnostics, at the kernel where its key is at fault, else at the module.
-mlir::FailureOr<KernelImage> emitPlanKernels(mlir::ModuleOp module, const Target &target);
+/// Errors: a diagnostic at the kernel whose key is at fault.
+mlir::FailureOr<llvm::SmallVector<KernelKey>> planKernelKeys(mlir::ModuleOp module);
+
+/// Records in the module what a plan file says of an image of those keys: each kernel's entry and entry_bytes, the programs'
+/// target and image_digest (SHA-256 of the image's bytes).
+void setKernelEntries(mlir::ModuleOp module, const Target &target, const KernelImage &image);
 
 } // namespace batten
 
