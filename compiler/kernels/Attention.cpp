@@ -82,8 +82,7 @@ private:
   Value findSequence(Value task) {
     Value count = e.loadU32(e.at(e.batch, offsetof(batten_kernel_batch_t, rows) + 4 * BATTEN_ROWS_SEQS));
     auto found = e.loopWhile(
-        {e.constant(0), count},
-        [&](ValueRange range) { return e.less(e.add(range[0], 1), range[1]); },
+        {e.constant(0), count}, [&](ValueRange range) { return e.less(e.add(range[0], 1), range[1]); },
         [&](ValueRange range) -> SmallVector<Value> {
           Value middle = e.div(e.add(range[0], range[1]), e.constant(2));
           Value isAfter = e.less(task, entry(taskStart, middle));
@@ -180,10 +179,9 @@ private:
     Lanes mask = e.maskBelow(rest), factor = e.splat(scale);
     auto scaled = [&](Value address) { return e.mul(e.load(address, 64), factor); };
 
-    Lanes most = e.loop(e.constant(0), wholeBytes, kLaneBytes, e.splat(kMinusInfinity),
-                        [&](Value offset, ValueRange carried) {
-                          return e.max(Lanes(carried), scaled(e.at(line, offset)));
-                        });
+    Lanes most =
+        e.loop(e.constant(0), wholeBytes, kLaneBytes, e.splat(kMinusInfinity),
+               [&](Value offset, ValueRange carried) { return e.max(Lanes(carried), scaled(e.at(line, offset))); });
     most = e.max(most, e.select(mask, scaled(tail), e.splat(kMinusInfinity)));
     Value maximum = e.at(maxima, e.mul(row, kElem)), sums = e.at(laneSums, e.mul(row, kLaneBytes));
     Value before = e.loadFloat(maximum), now = e.maxFloat(before, e.reduceMax(most));
@@ -197,13 +195,13 @@ private:
     });
 
     Lanes shift = e.splat(now);
-    Lanes total = e.loop(e.constant(0), wholeBytes, kLaneBytes, e.load(sums, 64),
-                         [&](Value offset, ValueRange carried) {
-                           Value address = e.at(line, offset);
-                           Lanes p = emitExp2(e, e.sub(scaled(address), shift));
-                           e.store(p, address, 64);
-                           return e.add(Lanes(carried), p);
-                         });
+    Lanes total =
+        e.loop(e.constant(0), wholeBytes, kLaneBytes, e.load(sums, 64), [&](Value offset, ValueRange carried) {
+          Value address = e.at(line, offset);
+          Lanes p = emitExp2(e, e.sub(scaled(address), shift));
+          e.store(p, address, 64);
+          return e.add(Lanes(carried), p);
+        });
     Lanes p = e.select(mask, emitExp2(e, e.sub(scaled(tail), shift)), e.splat(0.0f));
     e.store(p, tail, 64);
     e.store(e.add(total, p), sums, 64);
@@ -282,8 +280,8 @@ private:
       Value from = e.at(valueRows, e.mul(index, strideIn)), row = e.at(to, e.mul(index, places.valueStride * kElem));
       for (int64_t column = 0; column < width; column += lanes) {
         Value address = e.at(from, column * kElem);
-        Lanes value = column + lanes <= width ? e.load(address, 1, 4)
-                                              : e.loadMasked(address, e.maskBelow(width - column, 1));
+        Lanes value =
+            column + lanes <= width ? e.load(address, 1, 4) : e.loadMasked(address, e.maskBelow(width - column, 1));
         e.store(value, e.at(row, column * kElem), 64);
       }
     });

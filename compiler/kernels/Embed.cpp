@@ -38,12 +38,11 @@ void batten::emitEmbed(EmitterContext &e, const KernelKey &key) {
       sources.push_back(e.at(positionTable, e.mul(position, rowBytes)));
     }
     Value to = e.at(out, e.mul(token, layout::rowStrideBytes(key.width, kFloatBytes)));
-    forEachColumns(e, key.width, {}, [&](Value offset, int64_t, const Lanes &) -> Lanes {
+    forEachPaddedColumns(e, key.width, [&](Value offset) {
       Lanes sum = e.load(e.at(sources[0], offset));
       for (Value source : ArrayRef<Value>(sources).drop_front())
         sum = e.add(sum, e.load(e.at(source, offset)));
       e.store(sum, e.at(to, offset), 64);
-      return {};
     });
   });
 }

@@ -49,9 +49,7 @@ Value EmitterContext::mul(Value a, Value c) { return b.createOrFold<arith::MulIO
 Value EmitterContext::div(Value a, Value c) { return b.createOrFold<arith::DivUIOp>(a, c); }
 Value EmitterContext::rem(Value a, Value c) { return b.createOrFold<arith::RemUIOp>(a, c); }
 Value EmitterContext::minimum(Value a, Value c) { return b.createOrFold<arith::MinUIOp>(a, c); }
-Value EmitterContext::less(Value a, Value c) {
-  return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ult, a, c);
-}
+Value EmitterContext::less(Value a, Value c) { return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ult, a, c); }
 Value EmitterContext::select(Value condition, Value a, Value c) {
   return b.createOrFold<arith::SelectOp>(condition, a, c);
 }
@@ -93,10 +91,9 @@ Value EmitterContext::stackBlock(int64_t bytes) {
 }
 
 SmallVector<Value> EmitterContext::loop(Value from, Value to, int64_t step, ValueRange carried, LoopBody body) {
-  auto op = scf::ForOp::create(b, from, to, constant(step), carried,
-                               [&](OpBuilder &, Location, Value index, ValueRange values) {
-                                 scf::YieldOp::create(b, body(index, values));
-                               });
+  auto op = scf::ForOp::create(
+      b, from, to, constant(step), carried,
+      [&](OpBuilder &, Location, Value index, ValueRange values) { scf::YieldOp::create(b, body(index, values)); });
   return SmallVector<Value>(op.getResults());
 }
 
@@ -148,8 +145,8 @@ Lanes EmitterContext::splat(Value scalar, unsigned vectors) {
 Lanes EmitterContext::load(Value address, unsigned vectors, unsigned alignment) {
   Lanes result;
   for (unsigned i = 0; i < vectors; ++i)
-    result.push_back(LLVMD::LoadOp::create(b, native, at(address, i * lanesPerVector * 4),
-                                           std::min(alignment, lanesPerVector * 4)));
+    result.push_back(
+        LLVMD::LoadOp::create(b, native, at(address, i * lanesPerVector * 4), std::min(alignment, lanesPerVector * 4)));
   return result;
 }
 void EmitterContext::store(const Lanes &value, Value address, unsigned alignment) {
@@ -237,8 +234,7 @@ VectorType EmitterContext::integersOf(Value vector) {
   return VectorType::get(cast<VectorType>(vector.getType()).getShape(), i32);
 }
 Lanes EmitterContext::asIntegers(const Lanes &a) {
-  return llvm::map_to_vector(
-      a, [&](Value v) -> Value { return arith::BitcastOp::create(b, integersOf(v), v); });
+  return llvm::map_to_vector(a, [&](Value v) -> Value { return arith::BitcastOp::create(b, integersOf(v), v); });
 }
 Lanes EmitterContext::asFloats(const Lanes &a) {
   return llvm::map_to_vector(a, [&](Value v) -> Value { return arith::BitcastOp::create(b, native, v); });
@@ -247,14 +243,12 @@ static Value splatInteger(ImplicitLocOpBuilder &b, VectorType type, int32_t valu
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value));
 }
 Lanes EmitterContext::addIntegers(const Lanes &a, int32_t c) {
-  return llvm::map_to_vector(a, [&](Value v) -> Value {
-    return arith::AddIOp::create(b, v, splatInteger(b, integersOf(v), c));
-  });
+  return llvm::map_to_vector(
+      a, [&](Value v) -> Value { return arith::AddIOp::create(b, v, splatInteger(b, integersOf(v), c)); });
 }
 Lanes EmitterContext::shiftLeft(const Lanes &a, int32_t bits) {
-  return llvm::map_to_vector(a, [&](Value v) -> Value {
-    return arith::ShLIOp::create(b, v, splatInteger(b, integersOf(v), bits));
-  });
+  return llvm::map_to_vector(
+      a, [&](Value v) -> Value { return arith::ShLIOp::create(b, v, splatInteger(b, integersOf(v), bits)); });
 }
 Lanes EmitterContext::abs(const Lanes &a) {
   Lanes result;

@@ -216,14 +216,13 @@ std::string batten::kernelSymbol(const KernelKey &key) {
   std::string width = std::to_string(key.width);
   switch (key.op) {
   case KernelOp::Linear:
-    return op + "_" + joinDims({key.k, key.n}) + "_f32" + flag(key.bias, "_bias") + act() +
-           flag(key.residual, "_res");
+    return op + "_" + joinDims({key.k, key.n}) + "_f32" + flag(key.bias, "_bias") + act() + flag(key.residual, "_res");
   case KernelOp::Embed:
     return op + "_" + width + "_f32_" + flag(key.words, "w") + flag(key.types, "t") + flag(key.positions, "p") +
            (key.offset ? "_o" + std::to_string(key.offset) : "");
   case KernelOp::LayerNorm:
-    return op + "_" + width + "_f32" + flag(key.weight || key.bias, "_") + flag(key.weight, "w") +
-           flag(key.bias, "b") + "_e" + shortestFloat(key.eps);
+    return op + "_" + width + "_f32" + flag(key.weight || key.bias, "_") + flag(key.weight, "w") + flag(key.bias, "b") +
+           "_e" + shortestFloat(key.eps);
   case KernelOp::Attention:
     return op + "_" + joinDims({key.heads, key.headWidth}) + "_f32_s" + shortestFloat(key.scale);
   case KernelOp::Pool:

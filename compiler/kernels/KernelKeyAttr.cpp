@@ -13,7 +13,8 @@ using namespace batten;
 
 mlir::DictionaryAttr batten::kernelKeyToAttr(const KernelKey &key, mlir::MLIRContext *context) {
   std::string text = printKernelKey(key);
-  mlir::Attribute attribute = mlir::parseAttribute(llvm::StringRef(text).drop_until([](char c) { return c == '{'; }), context);
+  mlir::Attribute attribute =
+      mlir::parseAttribute(llvm::StringRef(text).drop_until([](char c) { return c == '{'; }), context);
   assert(attribute && "printKernelKey prints what MLIR reads");
   return llvm::cast<mlir::DictionaryAttr>(attribute);
 }

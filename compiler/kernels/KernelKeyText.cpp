@@ -210,9 +210,9 @@ std::vector<TextAttribute> splitAttributes(StringRef text) {
 /// All ops, for an error's text.
 std::string kernelOpNames() {
   std::string names;
-  for (KernelOp op : {KernelOp::Linear, KernelOp::Embed, KernelOp::LayerNorm, KernelOp::Attention, KernelOp::Pool,
-                      KernelOp::L2Normalize, KernelOp::Activation, KernelOp::Add, KernelOp::Slice,
-                      KernelOp::ConcatCols})
+  for (KernelOp op :
+       {KernelOp::Linear, KernelOp::Embed, KernelOp::LayerNorm, KernelOp::Attention, KernelOp::Pool,
+        KernelOp::L2Normalize, KernelOp::Activation, KernelOp::Add, KernelOp::Slice, KernelOp::ConcatCols})
     names += (names.empty() ? "" : ", ") + kernelOpName(op).str();
   return names;
 }
@@ -226,9 +226,7 @@ std::string batten::printKernelKey(const KernelKey &key) {
 }
 
 llvm::Expected<KernelKey> batten::parseKernelKey(StringRef text) {
-  auto fail = [&](const Twine &problem) {
-    return llvm::createStringError("kernel key '" + text + "': " + problem);
-  };
+  auto fail = [&](const Twine &problem) { return llvm::createStringError("kernel key '" + text + "': " + problem); };
   auto [opName, rest] = text.trim().split(' ');
   auto op = parseKernelOp(opName);
   if (!op)

@@ -168,8 +168,7 @@ private:
       }
       Value address = e.at(weights, e.mul(e.add(k, kNearRows), kPanelRowBytes));
       for (int64_t column = 0; column < groupCount * groupCols; column += 64 / kElem)
-        e.prefetch(
-            e.at(address, column / BATTEN_PANEL_COLS * panelBytes + column % BATTEN_PANEL_COLS * kElem));
+        e.prefetch(e.at(address, column / BATTEN_PANEL_COLS * panelBytes + column % BATTEN_PANEL_COLS * kElem));
     };
     SmallVector<Value> sums = emitTile(e, t);
     for (unsigned g = 0; g < groupCount; ++g)
@@ -220,9 +219,9 @@ private:
   int64_t groupCols, groupsPerPanel, panels, storedCols, panelBytes, strideX, strideOut;
   Value x, w, bias, residual, out, tile;
   Value next, nextBytes, slabs;
-  Value firstRow, rowCount, blocks, moreSlabs, lastPanel;           // of the slab
-  Value group, groups, weights, prefetchStride;                     // of the column group
-  Value blockRow, blockRows, prefetchFrom;                          // of the row block
+  Value firstRow, rowCount, blocks, moreSlabs, lastPanel; // of the slab
+  Value group, groups, weights, prefetchStride;           // of the column group
+  Value blockRow, blockRows, prefetchFrom;                // of the row block
 };
 
 } // namespace

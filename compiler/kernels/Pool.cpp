@@ -30,10 +30,7 @@ public:
       Value to = e.at(e.operands[1], e.mul(sequence, stride));
       Value isEmpty = e.less(end, e.add(begin, 1));
       e.when(isEmpty, [&] {
-        forEachColumns(e, key.width, {}, [&](Value offset, int64_t, const Lanes &) -> Lanes {
-          e.store(e.splat(0.0f), e.at(to, offset), 64);
-          return {};
-        });
+        forEachPaddedColumns(e, key.width, [&](Value offset) { e.store(e.splat(0.0f), e.at(to, offset), 64); });
       });
       e.when(e.less(begin, end), [&] { emitRow(begin, end, to); });
     });
@@ -44,10 +41,8 @@ private:
     if (key.pool == PoolKind::Cls || key.pool == PoolKind::Last) {
       Value row = key.pool == PoolKind::Cls ? begin : e.sub(end, e.constant(1));
       Value from = e.at(e.operands[0], e.mul(row, stride));
-      forEachColumns(e, key.width, {}, [&](Value offset, int64_t, const Lanes &) -> Lanes {
-        e.store(e.load(e.at(from, offset), 64), e.at(to, offset), 64);
-        return {};
-      });
+      forEachPaddedColumns(e, key.width,
+                           [&](Value offset) { e.store(e.load(e.at(from, offset), 64), e.at(to, offset), 64); });
       return;
     }
     Value length = e.toFloat(e.sub(end, begin));

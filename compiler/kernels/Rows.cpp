@@ -36,7 +36,7 @@ void batten::emitLayerNorm(EmitterContext &e, const KernelKey &key) {
     Value variance = e.divFloat(e.reduceAdd(squares), width);
     Value deviation = e.squareRoot(e.addFloat(variance, e.constantFloat(key.eps)));
     Lanes factor = e.splat(e.divFloat(e.constantFloat(1.0f), deviation));
-    forEachColumns(e, key.width, {}, [&](Value offset, int64_t, const Lanes &) -> Lanes {
+    forEachPaddedColumns(e, key.width, [&](Value offset) {
       Lanes value = e.mul(e.sub(e.load(e.at(from, offset), 64), mean), factor);
       if (key.weight && key.bias)
         value = e.fma(value, e.load(e.at(gamma, offset), 64), e.load(e.at(beta, offset), 64));
@@ -45,7 +45,6 @@ void batten::emitLayerNorm(EmitterContext &e, const KernelKey &key) {
       else if (key.bias)
         value = e.add(value, e.load(e.at(beta, offset), 64));
       e.store(value, e.at(to, offset), 64);
-      return {};
     });
   });
 }
@@ -60,9 +59,8 @@ void batten::emitL2Normalize(EmitterContext &e, const KernelKey &key) {
     });
     Value norm = e.maxFloat(e.constantFloat(key.eps), e.squareRoot(e.reduceAdd(squares)));
     Lanes divisor = e.splat(norm);
-    forEachColumns(e, key.width, {}, [&](Value offset, int64_t, const Lanes &) -> Lanes {
+    forEachPaddedColumns(e, key.width, [&](Value offset) {
       e.store(e.div(e.load(e.at(from, offset), 64), divisor), e.at(to, offset), 64);
-      return {};
     });
   });
 }
@@ -70,9 +68,8 @@ void batten::emitL2Normalize(EmitterContext &e, const KernelKey &key) {
 void batten::emitActivationRows(EmitterContext &e, const KernelKey &key) {
   forEachRow(e, [&](Value row) {
     Value from = rowOf(e, 0, row, key.width), to = rowOf(e, 1, row, key.width);
-    forEachColumns(e, key.width, {}, [&](Value offset, int64_t, const Lanes &) -> Lanes {
+    forEachPaddedColumns(e, key.width, [&](Value offset) {
       e.store(emitActivation(e, key.act, e.load(e.at(from, offset), 64)), e.at(to, offset), 64);
-      return {};
     });
   });
 }
@@ -80,9 +77,8 @@ void batten::emitActivationRows(EmitterContext &e, const KernelKey &key) {
 void batten::emitAdd(EmitterContext &e, const KernelKey &key) {
   forEachRow(e, [&](Value row) {
     Value a = rowOf(e, 0, row, key.width), b = rowOf(e, 1, row, key.width), to = rowOf(e, 2, row, key.width);
-    forEachColumns(e, key.width, {}, [&](Value offset, int64_t, const Lanes &) -> Lanes {
+    forEachPaddedColumns(e, key.width, [&](Value offset) {
       e.store(e.add(e.load(e.at(a, offset), 64), e.load(e.at(b, offset), 64)), e.at(to, offset), 64);
-      return {};
     });
   });
 }

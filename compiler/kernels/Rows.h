@@ -19,13 +19,18 @@ inline void forEachRow(EmitterContext &e, llvm::function_ref<void(mlir::Value)> 
 using ColumnBody = llvm::function_ref<Lanes(mlir::Value offset, int64_t lanes, const Lanes &carried)>;
 inline Lanes forEachColumns(EmitterContext &e, int64_t width, const Lanes &carried, ColumnBody body) {
   int64_t whole = width / BATTEN_LANES, rest = width % BATTEN_LANES;
-  Lanes result = e.loop(e.constant(0), e.constant(whole * BATTEN_LANES * kFloatBytes), BATTEN_LANES * kFloatBytes, carried,
-                      [&](mlir::Value offset, mlir::ValueRange values) {
-                        return body(offset, BATTEN_LANES, Lanes(values));
-                      });
+  Lanes result =
+      e.loop(e.constant(0), e.constant(whole * BATTEN_LANES * kFloatBytes), BATTEN_LANES * kFloatBytes, carried,
+             [&](mlir::Value offset, mlir::ValueRange values) { return body(offset, BATTEN_LANES, Lanes(values)); });
   if (rest != 0)
     result = body(e.constant(whole * BATTEN_LANES * kFloatBytes), rest, result);
   return result;
+}
+
+/// Emits body(offset) for each 16 columns up to width rounded up: for what may read and write pads.
+inline void forEachPaddedColumns(EmitterContext &e, int64_t width, llvm::function_ref<void(mlir::Value)> body) {
+  int64_t groups = (width + BATTEN_LANES - 1) / BATTEN_LANES;
+  e.loop(e.constant(0), e.constant(groups * BATTEN_LANES * kFloatBytes), BATTEN_LANES * kFloatBytes, body);
 }
 
 /// Sets the lanes from `lanes` on to zero.

@@ -12,10 +12,10 @@ namespace batten {
 /// acc[i][j] = fma(a[i][k], b[k][j], acc[i][j]) for k = 0 .. count-1.
 struct Tile {
   unsigned rows = 0;
-  mlir::Value a;          ///< a[i][k] is the float at a + i * aStride + 4 * k
-  int64_t aStride = 0;    ///< bytes
-  mlir::Value b;          ///< vector j of row k is at b + k * bStride + bOffsets[j]
-  mlir::Value bStride;    ///< bytes
+  mlir::Value a;       ///< a[i][k] is the float at a + i * aStride + 4 * k
+  int64_t aStride = 0; ///< bytes
+  mlir::Value b;       ///< vector j of row k is at b + k * bStride + bOffsets[j]
+  mlir::Value bStride; ///< bytes
   llvm::SmallVector<int64_t, 8> bOffsets;
   unsigned bAlignment = 4;
   Lanes lastMask; ///< of the last vector; empty: the whole vector is read

@@ -15,13 +15,8 @@ static Lanes horner(EmitterContext &e, const Lanes &x, llvm::ArrayRef<float> c) 
 /// 2^(n + f) for whole n in [-126, 127], given as shifter = 1.5 * 2^23 + n, and |f| <= 1/2. The power is made from bits
 /// and multiplied, not added to the exponent: so a NaN in f comes out as one.
 static Lanes exp2Parts(EmitterContext &e, const Lanes &shifter, const Lanes &f) {
-  static constexpr float kExp2[] = {1.0f,
-                                    0x1.62e43p-1f,
-                                    0x1.ebfbdcp-3f,
-                                    0x1.c6aee8p-5f,
-                                    0x1.3b2d4ep-7f,
-                                    0x1.5f3e52p-10f,
-                                    0x1.41fbb2p-13f};
+  static constexpr float kExp2[] = {1.0f,           0x1.62e43p-1f,   0x1.ebfbdcp-3f, 0x1.c6aee8p-5f,
+                                    0x1.3b2d4ep-7f, 0x1.5f3e52p-10f, 0x1.41fbb2p-13f};
   Lanes fraction = horner(e, f, kExp2);
   Lanes power = e.asFloats(e.shiftLeft(e.addIntegers(e.asIntegers(shifter), 127), 23));
   return e.mul(fraction, power);
@@ -64,9 +59,17 @@ static Lanes timesSigmoid(EmitterContext &e, const Lanes &x, const Lanes &decay,
 /// x * Phi(x) as max(x, 0) - t * Q(t), t = |x|: Q(t) = erfc(t / sqrt 2) / 2 is exp2 of a polynomial, whose error counts
 /// little, since t * Q(t) <= 0.17. No division. Past t = 6 the polynomial falls faster than log2 of Q does.
 static Lanes emitGeluErf(EmitterContext &e, const Lanes &x) {
-  static constexpr float kTail[] = {-1.0f,           -0x1.26aeeep+0f,  -0x1.d63720p-2f, -0x1.ae5164p-5f,
-                                    0x1.d03b96p-8f,  -0x1.e2b0acp-14f, -0x1.d46a94p-13f, 0x1.f75544p-15f,
-                                    -0x1.1128f4p-17f, 0x1.3fedb2p-21f,  -0x1.3ff682p-26f};
+  static constexpr float kTail[] = {-1.0f,
+                                    -0x1.26aeeep+0f,
+                                    -0x1.d63720p-2f,
+                                    -0x1.ae5164p-5f,
+                                    0x1.d03b96p-8f,
+                                    -0x1.e2b0acp-14f,
+                                    -0x1.d46a94p-13f,
+                                    0x1.f75544p-15f,
+                                    -0x1.1128f4p-17f,
+                                    0x1.3fedb2p-21f,
+                                    -0x1.3ff682p-26f};
   constexpr float kZeroFrom = 14.0f; // Q is 0 there; keeps infinity out
   unsigned vectors = x.size();
   Lanes zero = e.splat(0.0f, vectors), most = e.splat(kZeroFrom, vectors);
@@ -93,8 +96,7 @@ static Lanes emitSilu(EmitterContext &e, const Lanes &x) {
 
 /// Odd polynomial up to 5/8, then (1 - q) / (1 + q) with q = e^(-2|x|), and the sign of x.
 static Lanes emitTanh(EmitterContext &e, const Lanes &x) {
-  static constexpr float kTanh[] = {-0x1.555532p-2f, 0x1.110726p-3f, -0x1.b83c5ap-5f, 0x1.5226980p-6f,
-                                    -0x1.75e1c0p-8f};
+  static constexpr float kTanh[] = {-0x1.555532p-2f, 0x1.110726p-3f, -0x1.b83c5ap-5f, 0x1.5226980p-6f, -0x1.75e1c0p-8f};
   unsigned vectors = x.size();
   Lanes magnitude = e.abs(x), one = e.splat(1.0f, vectors), zero = e.splat(0.0f, vectors);
   Lanes square = e.mul(x, x);
@@ -105,7 +107,7 @@ static Lanes emitTanh(EmitterContext &e, const Lanes &x) {
   return e.select(e.less(magnitude, e.splat(0.625f, vectors)), small, large);
 }
 
-Lanes batten::emitActivation(EmitterContext &e, ActivationKind kind, const Lanes &x) {
+static Lanes emitOne(EmitterContext &e, ActivationKind kind, const Lanes &x) {
   switch (kind) {
   case ActivationKind::None:
     return x;
@@ -121,4 +123,12 @@ Lanes batten::emitActivation(EmitterContext &e, ActivationKind kind, const Lanes
     return emitTanh(e, x);
   }
   return x;
+}
+
+/// Vector by vector: interleaved they would need more registers than 256-bit targets have.
+Lanes batten::emitActivation(EmitterContext &e, ActivationKind kind, const Lanes &x) {
+  Lanes result;
+  for (mlir::Value vector : x)
+    llvm::append_range(result, emitOne(e, kind, {vector}));
+  return result;
 }

@@ -63,8 +63,8 @@ public:
     analysis.reset(backend->createMCInstrAnalysis(instructions.get()));
     context = std::make_unique<MCContext>(triple, asmInfo.get(), registers.get(), subtarget.get());
     disassembler.reset(backend->createMCDisassembler(*subtarget, *context));
-    printer.reset(backend->createMCInstPrinter(triple, asmInfo->getAssemblerDialect(), *asmInfo, *instructions,
-                                               *registers));
+    printer.reset(
+        backend->createMCInstPrinter(triple, asmInfo->getAssemblerDialect(), *asmInfo, *instructions, *registers));
     return Error::success();
   }
 
@@ -99,8 +99,8 @@ private:
     return createStringError("kernel " + function.name + " " + text);
   }
   Error fail(const ImageFunction &function, const Instruction &instruction, const Twine &reason) {
-    return fail(function, "at +" + Twine(instruction.offset - function.offset) + ": '" + print(instruction.inst) +
-                              "' " + reason);
+    return fail(function,
+                "at +" + Twine(instruction.offset - function.offset) + ": '" + print(instruction.inst) + "' " + reason);
   }
 
   std::string print(const MCInst &inst) {
@@ -153,8 +153,7 @@ private:
     parsing.setObjectFileInfo(objectInfo.get());
     std::unique_ptr<MCStreamer> sink(createNullStreamer(parsing));
     std::unique_ptr<MCAsmParser> parser(createMCAsmParser(sources, parsing, *sink, *asmInfo));
-    std::unique_ptr<MCTargetAsmParser> syntax(
-        backend->createMCAsmParser(*subtarget, *parser, *instructions, options));
+    std::unique_ptr<MCTargetAsmParser> syntax(backend->createMCAsmParser(*subtarget, *parser, *instructions, options));
     parser->setTargetParser(*syntax);
     if (parser->Run(/*NoInitialTextSection=*/false) || !problem.empty())
       return fail(function, instruction, "is above the level of " + target.name + ": " + problem);
@@ -166,37 +165,59 @@ private:
     return name.starts_with("XMM") || name.starts_with("YMM") || name.starts_with("ZMM");
   }
 
-  /// A vector instruction with an operand at a fixed place of the stack frame.
-  bool isVectorStackAccess(const MCInst &inst) const {
+  /// The base and index registers of the instruction's memory operand (base, scale, index, displacement, segment).
+  std::optional<std::pair<MCRegister, MCRegister>> memoryOperand(const MCInst &inst) const {
     const MCInstrDesc &desc = instructions->get(inst.getOpcode());
-    bool vector = false, frame = false;
-    for (unsigned i = 0; i < inst.getNumOperands(); ++i) {
-      const MCOperand &operand = inst.getOperand(i);
-      vector |= operand.isReg() && operand.getReg().isValid() && isVector(operand.getReg());
-      // Base, scale, index, displacement, segment.
-      bool isBase = i < desc.getNumOperands() && desc.operands()[i].OperandType == MCOI::OPERAND_MEMORY &&
-                    (i == 0 || desc.operands()[i - 1].OperandType != MCOI::OPERAND_MEMORY);
-      if (!isBase || i + 2 >= inst.getNumOperands() || !operand.isReg() || !operand.getReg().isValid())
-        continue;
-      StringRef base = registers->getName(operand.getReg());
-      frame |= (base == "RSP" || base == "RBP") && !inst.getOperand(i + 2).getReg().isValid();
-    }
-    return vector && frame;
+    for (unsigned i = 0; i + 2 < inst.getNumOperands() && i < desc.getNumOperands(); ++i)
+      if (desc.operands()[i].OperandType == MCOI::OPERAND_MEMORY && inst.getOperand(i).isReg() &&
+          inst.getOperand(i + 2).isReg())
+        return std::make_pair(inst.getOperand(i).getReg(), inst.getOperand(i + 2).getReg());
+    return std::nullopt;
+  }
+
+  bool isBase(MCRegister reg, StringRef name) const { return reg.isValid() && registers->getName(reg) == name; }
+
+  /// A vector instruction that reads a fixed place of the stack frame. What is spilled inside a loop is also reloaded
+  /// there; a store alone may be a block of the frame being filled.
+  bool isVectorReload(const MCInst &inst) const {
+    auto memory = memoryOperand(inst);
+    if (!memory || !instructions->get(inst.getOpcode()).mayLoad() || memory->second.isValid() ||
+        !(isBase(memory->first, "RSP") || isBase(memory->first, "RBP")))
+      return false;
+    return llvm::any_of(inst, [&](const MCOperand &operand) {
+      return operand.isReg() && operand.getReg().isValid() && isVector(operand.getReg());
+    });
+  }
+
+  /// Reads one float that is no constant into all lanes, by itself or as an operand of an fma.
+  bool isScalarBroadcast(const MCInst &inst) const {
+    auto memory = memoryOperand(inst);
+    if (!memory || isBase(memory->first, "RIP"))
+      return false;
+    StringRef name = instructions->getName(inst.getOpcode());
+    return name.starts_with("VBROADCASTSS") || (name.starts_with("VFMADD") && name.ends_with("mb"));
   }
 
   Error checkLoops(const ImageFunction &function, ArrayRef<Loop> loops) {
     for (const Loop &loop : loops) {
       bool innermost = llvm::none_of(loops, [&](const Loop &other) {
-        return (other.begin > loop.begin || other.end < loop.end) && other.begin >= loop.begin &&
-               other.end <= loop.end;
+        return (other.begin > loop.begin || other.end < loop.end) && other.begin >= loop.begin && other.end <= loop.end;
       });
       if (!innermost)
         continue;
-      for (const Instruction &instruction : code)
-        if (instruction.offset >= loop.begin && instruction.offset <= loop.end &&
-            isVectorStackAccess(instruction.inst))
-          return fail(function, instruction, "spills a vector register inside the loop at +" +
-                                                 Twine(loop.begin - function.offset));
+      const Instruction *reload = nullptr;
+      bool multiplies = false, broadcasts = false;
+      for (const Instruction &instruction : code) {
+        if (instruction.offset < loop.begin || instruction.offset > loop.end)
+          continue;
+        if (!reload && isVectorReload(instruction.inst))
+          reload = &instruction;
+        multiplies |= instructions->getName(instruction.inst.getOpcode()).starts_with("VFMADD");
+        broadcasts |= isScalarBroadcast(instruction.inst);
+      }
+      if (reload && multiplies && broadcasts)
+        return fail(function, *reload,
+                    "reloads a spilled vector register inside the k loop at +" + Twine(loop.begin - function.offset));
     }
     return Error::success();
   }

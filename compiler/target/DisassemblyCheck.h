@@ -16,8 +16,9 @@ inline constexpr uint64_t kFrameLimit = 4096;
 ///     features, takes the disassembler's text);
 ///   - no call, system call, trap, or instruction that changes the floating point state;
 ///   - no branch out of the function;
-///   - in no innermost loop (a backward branch without another inside) a vector register is loaded from or stored to a
-///     fixed place of the stack frame: that is a spill, and in a k loop it costs a third of the speed;
+///   - in no k loop a vector register is loaded from a fixed place of the stack frame: that is a spill, and costs a third
+///     of the speed. A k loop is an innermost loop (a backward branch without another inside) that has an fma and reads
+///     single floats into all lanes of a vector;
 ///   - its stack frame is below kFrameLimit.
 ///
 /// Errors: the function, the instruction with its offset, and the rule.

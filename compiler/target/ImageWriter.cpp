@@ -184,8 +184,8 @@ private:
         uint64_t offset = kCodeOffset + *symbol + static_cast<uint64_t>(*addend);
         for (ImageFunction &function : functions)
           if (function.offset == offset) {
-            function.frameBytes = decodeULEB128(contents->bytes_begin() + relocation.getOffset() + 8, nullptr,
-                                                contents->bytes_end());
+            function.frameBytes =
+                decodeULEB128(contents->bytes_begin() + relocation.getOffset() + 8, nullptr, contents->bytes_end());
             ++known;
           }
       }

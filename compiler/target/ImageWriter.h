@@ -22,7 +22,7 @@ namespace batten {
 /// A function of an image.
 struct ImageFunction {
   std::string name;
-  uint64_t offset = 0;     ///< in the image
+  uint64_t offset = 0; ///< in the image
   uint64_t bytes = 0;
   uint64_t frameBytes = 0; ///< of its stack frame, from .stack_sizes
 };

@@ -84,9 +84,8 @@ static std::unique_ptr<llvm::TargetMachine> makeMachine(const Target &target, st
   options.NoTrappingFPMath = true;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.EmitStackSizeSection = true;
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(triple, target.cpu, "", options,
-                                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                                                           llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, target.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));
 }
 
 static void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine, const Target &target) {

@@ -16,14 +16,14 @@ namespace batten {
 
 /// A CPU target.
 struct Target {
-  std::string name;       ///< "x86-64-v4"
-  batten_arch arch;       ///< of format.h
-  uint64_t features;      ///< BATTEN_X86_* that a machine must have
-  std::string triple;     ///< LLVM's
-  std::string cpu;        ///< LLVM's
-  unsigned vectorLanes;   ///< f32 lanes of a native vector: 8 or 16
-  unsigned tileRows;      ///< most rows of a matrix tile
-  unsigned tileVectors;   ///< native vectors of a tile's row
+  std::string name;     ///< "x86-64-v4"
+  batten_arch arch;     ///< of format.h
+  uint64_t features;    ///< BATTEN_X86_* that a machine must have
+  std::string triple;   ///< LLVM's
+  std::string cpu;      ///< LLVM's
+  unsigned vectorLanes; ///< f32 lanes of a native vector: 8 or 16
+  unsigned tileRows;    ///< most rows of a matrix tile
+  unsigned tileVectors; ///< native vectors of a tile's row
   unsigned tileCols() const { return vectorLanes * tileVectors; }
 };
 

@@ -22,8 +22,7 @@ public:
     if (file < 0)
       return;
     if (write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size())) {
-      void *address =
-          mmap(nullptr, length, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, static_cast<off_t>(codeOffset));
+      void *address = mmap(nullptr, length, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, static_cast<off_t>(codeOffset));
       code = address == MAP_FAILED ? nullptr : static_cast<uint8_t *>(address);
     }
     close(file);

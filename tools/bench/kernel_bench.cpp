@@ -21,9 +21,7 @@ using namespace batten;
 
 namespace {
 
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// 24 chains of fma hide the latency on every core known; on 256-bit vectors 12 do, in 16 registers.
 __attribute__((target("avx512f"), noinline)) double peakOf512() {
@@ -66,7 +64,8 @@ __attribute__((target("avx2,fma"), noinline)) double peakOf256() {
 
 /// 64-byte aligned floats, touched, with values of about one.
 struct Floats {
-  explicit Floats(size_t count) : data(static_cast<float *>(std::aligned_alloc(4096, (count * 4 + 4095) / 4096 * 4096))) {
+  explicit Floats(size_t count)
+      : data(static_cast<float *>(std::aligned_alloc(4096, (count * 4 + 4095) / 4096 * 4096))) {
     for (size_t i = 0; i < count; ++i)
       data[i] = 0.01f * static_cast<float>(static_cast<int>(i * 7919 % 201) - 100);
   }
