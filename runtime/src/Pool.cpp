@@ -68,6 +68,8 @@ Status Pool::start(u32 threads, u32 spinMicroseconds, const Report &report) noex
     if (!worker.thread.start(workerMain, &worker, &osError))
       return report.failOs(BATTEN_OUT_OF_MEMORY, osError, "start a thread");
   }
+  for (u32 ready; (ready = ready_.load(std::memory_order_acquire)) != started_;)
+    os::futexWait(&ready_, ready);
   return BATTEN_OK;
 }
 
@@ -138,6 +140,8 @@ void Pool::workerMain(void *argument) noexcept {
 }
 
 void Pool::workerLoop(u32 index) noexcept {
+  if (ready_.fetch_add(1, std::memory_order_acq_rel) + 2 == threads_)
+    os::futexWakeAll(&ready_);
   for (u32 seen = 0;; ++seen) {
     awaitChange(epoch_.value, seen, epochSleepers_.value);
     if (stop_)

@@ -25,7 +25,8 @@ public:
   Pool(const Pool &) = delete;
   Pool &operator=(const Pool &) = delete;
 
-  /// Starts threads - 1 workers. threads 0: as many as the process may use. spinMicroseconds UINT32_MAX: the default.
+  /// Starts threads - 1 workers and waits until they are there: a thread's first system calls are over then, so that a
+  /// process may forbid them. threads 0: as many as the process may use. spinMicroseconds UINT32_MAX: the default.
   /// Errors: BAD_ARGUMENT, OUT_OF_MEMORY (no thread to be had).
   [[nodiscard]] Status start(u32 threads, u32 spinMicroseconds, const Report &report) noexcept;
 
@@ -71,6 +72,7 @@ private:
   Job job_ = nullptr;
   void *context_ = nullptr;
   bool stop_ = false;
+  std::atomic<u32> ready_{0}; // workers that have come to wait for work
   Line epoch_, epochSleepers_;
   Line arrived_, generation_, generationSleepers_;
 };

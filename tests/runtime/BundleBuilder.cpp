@@ -1,8 +1,10 @@
 // See BundleBuilder.h. Tests only: it throws or stops where a test has a mistake.
 #include "BundleBuilder.h"
 
+#include "Cpu.h"
+#include "Sha256.h"
+
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -14,7 +16,11 @@ namespace {
 
 uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-void digestOf(const uint8_t *data, size_t bytes, uint8_t *digest) { batten_sha256(data, bytes, digest); }
+// The runtime's own hash without asking the CPU each time, which is dear in a virtual machine.
+void digestOf(const uint8_t *data, size_t bytes, uint8_t *digest) {
+  static const bool accelerated = rt::CpuInfo::detect().hasSha;
+  rt::sha256(data, bytes, accelerated, digest);
+}
 
 template <typename T> T recordAt(const FileBytes &file, size_t offset) {
   T record;
@@ -71,21 +77,24 @@ FileBytes FileWriter::finish() const {
   return file;
 }
 
-void sealHeader(FileBytes &file, uint64_t coveredBytes) {
-  uint8_t *digest = file.data() + offsetof(batten_file_header_t, digest);
+void sealHeader(uint8_t *file, uint64_t coveredBytes) {
+  uint8_t *digest = file + offsetof(batten_file_header_t, digest);
   std::memset(digest, 0, 32);
   uint8_t found[32];
-  digestOf(file.data(), coveredBytes, found);
+  digestOf(file, coveredBytes, found);
   std::memcpy(digest, found, 32);
 }
 
-size_t sectionOffset(const FileBytes &file, uint32_t kind) {
+static batten_section_t findSection(const FileBytes &file, uint32_t kind) {
   const auto header = recordAt<batten_file_header_t>(file, 0);
   for (uint32_t i = 0; i < header.sectionCount; ++i)
     if (const auto section = recordAt<batten_section_t>(file, sizeof header + i * sizeof(batten_section_t)); section.kind == kind)
-      return section.offset;
-  return std::string::npos;
+      return section;
+  return {0, 0, std::string::npos, 0, 0};
 }
+
+size_t sectionOffset(const FileBytes &file, uint32_t kind) { return findSection(file, kind).offset; }
+size_t sectionCount(const FileBytes &file, uint32_t kind) { return findSection(file, kind).count; }
 
 void PackSpec::add(std::string_view name, uint32_t layout, uint32_t rows, uint32_t cols, const std::vector<float> &values) {
   std::vector<float> laid;
@@ -200,52 +209,69 @@ Files serialize(BundleSpec spec) {
   return files;
 }
 
-void reseal(Files &files, const Files &original) {
-  const FileBytes &intact = original.at("manifest.bin");
-  FileBytes &manifest = files.at("manifest.bin");
-  const size_t filesAt = sectionOffset(intact, BATTEN_SECTION_FILES), targetsAt = sectionOffset(intact, BATTEN_SECTION_TARGETS);
-  const size_t plansAt = sectionOffset(intact, BATTEN_SECTION_PLANS);
-  const size_t fileCount = original.size() - 1;
-  auto put = [&](size_t index, size_t field, const uint8_t *digest) {
-    std::memcpy(manifest.data() + filesAt + index * sizeof(batten_file_t) + field, digest, 32);
-  };
-  std::vector<std::string> paths;
-  std::vector<std::array<uint8_t, 32>> digests(fileCount);
-  for (size_t i = 0; i < fileCount; ++i)
-    paths.push_back(textAt(intact, recordAt<batten_file_t>(intact, filesAt + i * sizeof(batten_file_t)).path));
-  auto digestFile = [&](size_t i) {
-    const FileBytes &bytes = files.at(paths[i]);
-    digestOf(bytes.data(), bytes.size(), digests[i].data());
-    put(i, offsetof(batten_file_t, digest), digests[i].data());
-  };
-  for (size_t i = 0; i < fileCount; ++i) {
-    const auto record = recordAt<batten_file_t>(intact, filesAt + i * sizeof(batten_file_t));
+Sealer::Sealer(const Files &intact) {
+  const FileBytes &manifest = intact.at("manifest.bin");
+  manifestBytes_ = manifest.size();
+  filesAt_ = sectionOffset(manifest, BATTEN_SECTION_FILES);
+  for (size_t i = 0; i + 1 < intact.size(); ++i) {
+    const auto record = recordAt<batten_file_t>(manifest, filesAt_ + i * sizeof(batten_file_t));
+    files_.push_back({textAt(manifest, record.path), record});
     if (record.kind == BATTEN_FILE_PLAN)
-      continue;
-    if (record.kind == BATTEN_FILE_PACK) {
-      FileBytes &bytes = files.at(paths[i]);
-      sealHeader(bytes, record.headBytes);
-      uint8_t head[32];
-      digestOf(bytes.data(), record.headBytes, head);
-      put(i, offsetof(batten_file_t, headDigest), head);
-    }
-    digestFile(i);
+      files_.back().plan = sectionOffset(intact.at(files_.back().path), BATTEN_SECTION_PLAN);
   }
-  for (size_t p = plansAt, end = sectionOffset(intact, BATTEN_SECTION_NOTES); p + sizeof(batten_plan_ref_t) <= end;
-       p += sizeof(batten_plan_ref_t)) {
-    const auto ref = recordAt<batten_plan_ref_t>(intact, p);
-    if (ref.file >= fileCount || ref.file == 0)
-      break; // padding after the records
-    const auto target = recordAt<batten_target_t>(intact, targetsAt + ref.target * sizeof(batten_target_t));
-    FileBytes &bytes = files.at(paths[ref.file]);
-    uint8_t *plan = bytes.data() + sectionOffset(original.at(paths[ref.file]), BATTEN_SECTION_PLAN);
-    std::memcpy(plan + offsetof(batten_plan_t, imageDigest), digests[target.image].data(), 32);
-    std::memcpy(plan + offsetof(batten_plan_t, commonDigest), digests[target.commonPack].data(), 32);
-    std::memcpy(plan + offsetof(batten_plan_t, panelsDigest), digests[target.panelsPack].data(), 32);
-    sealHeader(bytes, bytes.size());
-    digestFile(ref.file);
+  const size_t plans = sectionOffset(manifest, BATTEN_SECTION_PLANS), targets = sectionOffset(manifest, BATTEN_SECTION_TARGETS);
+  for (size_t i = 0, count = sectionCount(manifest, BATTEN_SECTION_PLANS); i < count; ++i) {
+    const auto ref = recordAt<batten_plan_ref_t>(manifest, plans + i * sizeof(batten_plan_ref_t));
+    files_[ref.file].target = recordAt<batten_target_t>(manifest, targets + ref.target * sizeof(batten_target_t));
   }
-  sealHeader(manifest, manifest.size());
+}
+
+void Sealer::sealFile(size_t file, const Access &data) const {
+  uint8_t *record = data(kManifest) + filesAt_ + file * sizeof(batten_file_t);
+  const batten_file_t &intact = files_[file].record;
+  if (intact.kind == BATTEN_FILE_PACK) {
+    sealHeader(data(file), intact.headBytes);
+    digestOf(data(file), intact.headBytes, record + offsetof(batten_file_t, headDigest));
+  }
+  digestOf(data(file), intact.bytes, record + offsetof(batten_file_t, digest));
+}
+
+void Sealer::sealPlan(size_t file, const Access &data) const {
+  const File &plan = files_[file];
+  const uint8_t *records = data(kManifest) + filesAt_ + offsetof(batten_file_t, digest);
+  uint8_t *out = data(file) + plan.plan;
+  std::memcpy(out + offsetof(batten_plan_t, imageDigest), records + plan.target.image * sizeof(batten_file_t), 32);
+  std::memcpy(out + offsetof(batten_plan_t, commonDigest), records + plan.target.commonPack * sizeof(batten_file_t), 32);
+  std::memcpy(out + offsetof(batten_plan_t, panelsDigest), records + plan.target.panelsPack * sizeof(batten_file_t), 32);
+  sealHeader(data(file), plan.record.bytes);
+  sealFile(file, data);
+}
+
+void Sealer::seal(size_t changed, const Access &data) const {
+  if (changed != kManifest && files_[changed].record.kind == BATTEN_FILE_PLAN) {
+    sealPlan(changed, data);
+  } else if (changed != kManifest) {
+    sealFile(changed, data);
+    for (size_t i = 0; i < files_.size(); ++i)
+      if (files_[i].record.kind == BATTEN_FILE_PLAN)
+        sealPlan(i, data);
+  }
+  sealHeader(data(kManifest), manifestBytes_);
+}
+
+void Sealer::sealAll(const Access &data) const {
+  for (size_t i = 0; i < files_.size(); ++i)
+    if (files_[i].record.kind != BATTEN_FILE_PLAN)
+      sealFile(i, data);
+  for (size_t i = 0; i < files_.size(); ++i)
+    if (files_[i].record.kind == BATTEN_FILE_PLAN)
+      sealPlan(i, data);
+  sealHeader(data(kManifest), manifestBytes_);
+}
+
+void reseal(Files &files, const Files &original) {
+  const Sealer sealer(original);
+  sealer.sealAll([&](size_t file) { return files.at(file == Sealer::kManifest ? "manifest.bin" : sealer.path(file)).data(); });
 }
 
 Blobs::Blobs(const Files &files) {

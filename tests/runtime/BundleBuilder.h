@@ -102,14 +102,45 @@ struct BundleSpec {
 /// All files of the bundle.
 Files serialize(BundleSpec spec);
 
-/// Makes every digest of changed files right: heads and whole files in FILES, packs and image in the plans, all headers.
-/// original tells where the records are; sizes must not have changed.
+/// Makes digests right again after bytes were changed in place. Knows where the records are from the intact files; sizes
+/// must not change.
+class Sealer {
+public:
+  explicit Sealer(const Files &intact);
+  /// Bytes of a file by FILES index, or of the manifest for kManifest.
+  using Access = std::function<uint8_t *(size_t file)>;
+  static constexpr size_t kManifest = SIZE_MAX;
+  size_t fileCount() const { return files_.size(); }
+  const std::string &path(size_t file) const { return files_[file].path; }
+  uint64_t bytes(size_t file) const { return file == kManifest ? manifestBytes_ : files_[file].record.bytes; }
+  const batten_file_t &record(size_t file) const { return files_[file].record; }
+  /// Everything that depends on one changed file (or on the manifest).
+  void seal(size_t changed, const Access &data) const;
+  void sealAll(const Access &data) const;
+
+private:
+  struct File {
+    std::string path;
+    batten_file_t record;
+    size_t plan = 0; // plans: where the PLAN record is
+    batten_target_t target = {};
+  };
+  void sealFile(size_t file, const Access &data) const;
+  void sealPlan(size_t file, const Access &data) const;
+  std::vector<File> files_;
+  size_t filesAt_ = 0;
+  uint64_t manifestBytes_ = 0;
+};
+/// All digests of changed files.
 void reseal(Files &files, const Files &original);
 /// Sets header.digest of a file, covering [0, coveredBytes).
-void sealHeader(FileBytes &file, uint64_t coveredBytes);
+void sealHeader(uint8_t *file, uint64_t coveredBytes);
+inline void sealHeader(FileBytes &file, uint64_t coveredBytes) { sealHeader(file.data(), coveredBytes); }
 
 /// First byte of a section of an intact file; npos where it isn't there.
 size_t sectionOffset(const FileBytes &file, uint32_t kind);
+/// Its records; 0 where it isn't there.
+size_t sectionCount(const FileBytes &file, uint32_t kind);
 
 /// Files as blobs, at 64-byte boundaries. The bytes may be changed in place.
 class Blobs {
