@@ -20,7 +20,6 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -145,12 +144,10 @@ llvm::Error Compilation::loadSpec() {
   if (!read)
     return read.takeError();
   spec = std::move(*read);
-  llvm::Expected<std::string> text = readTextFile(spec.graph, uint64_t(64) << 20);
-  if (!text)
-    return text.takeError();
-  module = mlir::parseSourceString<mlir::ModuleOp>(*text, mlir::ParserConfig(&context), spec.graph);
-  if (!module)
-    return diagnostics->take(spec.graph + ": not a graph");
+  llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> graph = readGraph(context, spec.graph);
+  if (!graph)
+    return graph.takeError();
+  module = std::move(*graph);
   llvm::Expected<std::unique_ptr<Checkpoint>> opened = openCheckpointFor(*module, spec.checkpoint);
   if (!opened)
     return opened.takeError();
@@ -482,8 +479,7 @@ llvm::Expected<CompileSummary> importModel(const std::string &modelDir, const st
   llvm::SmallString<256> checkpoint;
   if (std::error_code code = llvm::sys::fs::real_path(modelDir, checkpoint))
     return makeError(modelDir + ": " + code.message());
-  std::string graph;
-  llvm::raw_string_ostream(graph) << *model->module << "\n";
+  std::string graph = printGraph(*model->module);
   if (std::error_code code = llvm::sys::fs::create_directories(outputDir))
     return makeError(outputDir + ": " + code.message());
   std::string spec = printSpec(specFor(*model, "graph.mlir", checkpoint));

@@ -50,7 +50,7 @@ class InspectTest(Case):
                 self.assertEqual((told["steps"], told["arena_bytes"]), (len(plan["steps"]), plan["arena_bytes"]))
                 self.assertGreaterEqual(plan["arena_bytes"], plan["arena_lower_bound_bytes"])
                 for step in plan["steps"]:
-                    self.assertGreaterEqual(len(step["operands"]), 2, step["label"])
+                    self.assertGreaterEqual(len(step["operands"]), 1, step["label"])  # one: in place
                     self.assertIn(step["operands"][-1]["access"], ["write", "in place"])
                 page = self.assertOk(batten("inspect", SENTENCE, "--plan", told["plan"])).stdout
                 for step in plan["steps"]:

@@ -156,6 +156,6 @@ class ImportTest(Case):
         imported = self.folder / "imported"
         self.assertOk(compiler("import", MODEL, "-o", imported))
         (imported / "batten.toml").write_text("# mine\n")
-        self.assertRefused(compiler("import", MODEL, "-o", imported), "batten.toml")
+        self.assertRefused(compiler("import", MODEL, "-o", imported), imported, "--force")
         self.assertEqual("# mine\n", (imported / "batten.toml").read_text())
         self.assertOk(compiler("import", MODEL, "-o", imported, "--force"))
