@@ -130,10 +130,7 @@ private:
                              TypeAttr::get(mlir::cast<RankedTensorType>(cast.getType()).getElementType()));
           return success();
         })
-        .Case([&](KernelOpInterface kernel) {
-          lowerKernel(kernel);
-          return success();
-        })
+        .Case([&](KernelOpInterface kernel) { return lowerKernel(kernel); })
         .Case([&](ReturnOp op) {
           for (auto [name, value] : llvm::zip(graph.getResultNames().getAsRange<StringAttr>(), op.getResults()))
             plan::OutputOp::create(builder, op.getLoc(), name, buffers.lookup(value));
@@ -142,38 +139,50 @@ private:
         .Default([](Operation *op) { return op->emitOpError("has no kernel and no place in a program"); });
   }
 
-  void lowerKernel(KernelOpInterface kernel) {
+  LogicalResult lowerKernel(KernelOpInterface kernel) {
     Location location = kernel.getLoc();
     StringRef name = nameIn(location);
     std::string label = labels.take(!name.empty() ? name.str() : kernel->getName().stripDialect().str());
     noteLimits(kernel);
     SmallVector<Value> inputs = kernel.getKernelInputs(), operands;
-    for (Value input : inputs)
-      operands.push_back(isRows(input.getType()) ? buffers.lookup(input)
-                                                 : weight(input, kernel.getWorkDomain(), label, location));
+    for (Value input : inputs) {
+      operands.push_back(isRows(input.getType()) ? buffers.lookup(input) : weight(input, kernel, label));
+      if (!operands.back())
+        return failure();
+    }
     std::optional<unsigned> overwritten = kernel.getOverwritableOperand();
     assert((!overwritten || kernel->getOperand(*overwritten) == inputs.back()) && "the last input is overwritten");
     Value result = kernel->getResult(0);
-    auto type = plan::BufType::get(builder.getContext(), getRowKind(result.getType()), getWidth(result.getType()),
-                                   builder.getF32Type());
+    auto type =
+        plan::BufType::getChecked([&] { return kernel->emitOpError(); }, builder.getContext(),
+                                  getRowKind(result.getType()), getWidth(result.getType()), Type(builder.getF32Type()));
+    if (!type)
+      return failure();
     Value buffer = plan::BufferOp::create(builder, location, type);
     buffers[result] = buffer;
     plan::StepOp::create(builder, location, label, kernel.getKernelKey(), kernel.getWorkDomain(), operands,
                          /*inouts=*/ValueRange(), /*outs=*/buffer, /*overwrite=*/overwritten.has_value(),
                          kernel.getFlopsPerRow(), kernel.getFlopsPerPair(), kernel.getBytesPerRow());
+    return success();
   }
 
-  /// The operand for a weight: vectors by rank, panels where the work is in panels, else tables.
-  Value weight(Value value, WorkDomain domain, StringRef label, Location location) {
+  /// The operand for a weight: vectors by rank, panels where the work is in panels, else tables. Null, with a diagnostic,
+  /// where a plan can't hold its sizes.
+  Value weight(Value value, KernelOpInterface kernel, StringRef label) {
     auto tensor = cast<RankedTensorType>(value.getType());
+    int64_t rows = tensor.getDimSize(0), cols = tensor.getDimSize(tensor.getRank() - 1);
     Type elem = tensor.getElementType(), type;
+    Location location = kernel.getLoc();
     MLIRContext *context = builder.getContext();
+    auto emit = [&] { return kernel->emitOpError(); };
     if (tensor.getRank() == 1)
-      type = plan::VecType::get(context, tensor.getDimSize(0), elem);
-    else if (domain == WorkDomain::panels)
-      type = plan::PanelsType::get(context, tensor.getDimSize(0), tensor.getDimSize(1), elem);
+      type = plan::VecType::getChecked(emit, context, cols, elem);
+    else if (kernel.getWorkDomain() == WorkDomain::panels)
+      type = plan::PanelsType::getChecked(emit, context, rows, cols, elem);
     else
-      type = plan::TableType::get(context, tensor.getDimSize(0), tensor.getDimSize(1), elem);
+      type = plan::TableType::getChecked(emit, context, rows, cols, elem);
+    if (!type)
+      return {};
     plan::PackedOp packed = weights.get(exprs.lookup(value), type, label, location);
     Value &operand = operandOf[packed];
     if (!operand)

@@ -13,8 +13,8 @@ namespace batten {
 
 namespace {
 
-/// Most bytes of an arena: what a process can map on every machine that we run on.
-constexpr int64_t kMaxArenaBytes = int64_t(1) << 47;
+/// Most bytes of an arena; the runtime refuses more as well.
+constexpr int64_t kMaxArenaBytes = int64_t(1) << 46;
 
 /// The last op of the program's block that touches the buffer, or null.
 Operation *lastUser(Value buffer) {

@@ -9,7 +9,7 @@ plan.program @no_stage {
 
 // An arena that no machine can map is refused: 2^31 - 1 rows of 2^24 elements, and a cache line against aliasing.
 batten.stage @s [[2147483647, 1, 0]]
-// expected-error @+1 {{bucket [2147483647, 1, 0] needs an arena of 144115325447700416 bytes, at most 140737488355328 are possible}}
+// expected-error @+1 {{bucket [2147483647, 1, 0] needs an arena of 144115325447700416 bytes, at most 70368744177664 are possible}}
 plan.program @too_large stage(@s) {
   %x = plan.buffer : !plan.buf<tokens, 16777216 x f32>
   plan.step "a" {op = "l2_normalize", width = 16777215, eps = 1.0e-5 : f32} domain(rows)
