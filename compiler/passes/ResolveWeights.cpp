@@ -21,31 +21,37 @@ std::string nameOf(StringRef dir, StringRef tensor) {
   return ("tensor \"" + tensor + "\"" + (dir.empty() ? "" : " of ") + dir).str();
 }
 
-/// What is wrong between a weight and the checkpoint; empty if nothing is.
+/// The shape that a weight wants, with the config keys that gave it: `[24, 16] wanted` and
+/// ` (intermediate_size = 24, hidden_size = 16)`.
+std::pair<std::string, std::string> wantedShape(WeightOp weight) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
+  std::string keys;
+  if (weight.getDims()) {
+    llvm::raw_string_ostream os(keys);
+    os << " (";
+    llvm::interleaveComma(llvm::zip(*weight.getDims(), shape), os, [&](auto pair) {
+      os << cast<StringAttr>(std::get<0>(pair)).getValue() << " = " << std::get<1>(pair);
+    });
+    os << ")";
+  }
+  return {shapeText(shape) + " wanted", keys};
+}
+
+/// What is wrong between a weight and the checkpoint; empty if nothing is. Element types are spelled as checkpoints do.
 std::string mismatch(WeightOp weight, StoredOp stored) {
-  std::string name = nameOf(weight.getDir(), weight.getTensor()), text;
-  llvm::raw_string_ostream os(text);
-  if (!stored) {
-    os << name << " is missing from the checkpoint";
-    return text;
-  }
+  std::string name = nameOf(weight.getDir(), weight.getTensor());
+  auto [shape, keys] = wantedShape(weight);
+  if (!stored)
+    return name + " is missing from the checkpoint: " + shape + keys;
+  std::string text = name + " in " + stored.getFile().str() + ": ";
   auto wanted = cast<RankedTensorType>(weight.getType()), found = cast<RankedTensorType>(stored.getType());
-  os << name << " in " << stored.getFile() << ": ";
-  if (wanted.getShape() != found.getShape()) {
-    os << shapeText(wanted.getShape()) << " wanted, " << shapeText(found.getShape()) << " found";
-    if (weight.getDims()) {
-      os << " (";
-      llvm::interleaveComma(llvm::zip(*weight.getDims(), wanted.getShape()), os, [&](auto pair) {
-        os << cast<StringAttr>(std::get<0>(pair)).getValue() << " = " << std::get<1>(pair);
-      });
-      os << ")";
-    }
-    return text;
-  }
+  if (wanted.getShape() != found.getShape())
+    return text + shape + ", " + shapeText(found.getShape()) + " found" + keys;
   Type elem = found.getElementType();
   if (!elem.isF32() && !elem.isF16() && !elem.isBF16()) {
-    os << "elements of f32, f16 or bf16 wanted, " << elem << " found";
-    return text;
+    std::string spelled;
+    llvm::raw_string_ostream(spelled) << elem;
+    return text + "elements of F32, F16 or BF16 wanted, " + StringRef(spelled).upper() + " found";
   }
   return {};
 }

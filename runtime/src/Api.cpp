@@ -2,6 +2,8 @@
 // itself is in ApiInfo.cpp.
 #include "ApiSupport.h"
 
+#include <cerrno>
+
 using namespace batten::rt;
 
 extern "C" {
@@ -42,6 +44,8 @@ static batten_status_t finishOpen(batten_bundle_t *opened, batten_status_t statu
   return status;
 }
 
+static constexpr int kMostReplacements = 100;
+
 batten_status_t batten_bundle_open(const char *path, const batten_bundle_options_t *options, batten_bundle_t **bundle,
                                    batten_error_t *error) {
   static constexpr batten_bundle_options_t kDefaults = BATTEN_BUNDLE_OPTIONS_INIT;
@@ -53,13 +57,20 @@ batten_status_t batten_bundle_open(const char *path, const batten_bundle_options
   BATTEN_TRY(checkBundleOptions(options, slot));
   const batten_bundle_options_t &chosen = options ? *options : kDefaults;
   const Report report(slot.get(), textOf(path));
-  batten_bundle_t *opened = create<batten_bundle_t>();
-  if (!opened)
-    return report.outOfMemory(sizeof(batten_bundle_t));
-  batten_status_t status = opened->source.openDirectory(path, chosen.allowWritableByOthers, report);
-  if (status == BATTEN_OK)
-    status = opened->open(chosen, slot.get());
-  return finishOpen(opened, status, bundle);
+  // A compiler may replace the bundle and remove the old one between two files: then the new one is opened. Each retry is
+  // another replacement, so the bound is never met by a path that is left alone.
+  for (int tries = 0;; ++tries) {
+    batten_bundle_t *opened = create<batten_bundle_t>();
+    if (!opened)
+      return report.outOfMemory(sizeof(batten_bundle_t));
+    batten_status_t status = opened->source.openDirectory(path, chosen.allowWritableByOthers, report);
+    if (status == BATTEN_OK)
+      status = opened->open(chosen, slot.get());
+    const bool replaced = status == BATTEN_IO && slot.get().osError == ENOENT && opened->source.isReplaced(path);
+    if (!replaced || tries == kMostReplacements)
+      return finishOpen(opened, status, bundle);
+    destroy(opened);
+  }
 }
 
 batten_status_t batten_bundle_open_blobs(const batten_blob_t *blobs, size_t blobCount,

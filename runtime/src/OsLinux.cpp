@@ -74,6 +74,12 @@ Status openDirectory(const char *path, bool allowWritableByOthers, Fd &directory
   return checkMode(info, allowWritableByOthers, report);
 }
 
+bool isReplaced(const char *path, const Fd &directory) noexcept {
+  struct stat now, opened;
+  return directory.isOpen() && ::stat(path, &now) == 0 && ::fstat(directory.get(), &opened) == 0 &&
+         (now.st_ino != opened.st_ino || now.st_dev != opened.st_dev);
+}
+
 Status Opener::enter(Text folder, const Report &report) noexcept {
   if (folder_.isOpen() && folder.equals({folderPath_, folderPathBytes_}))
     return BATTEN_OK;

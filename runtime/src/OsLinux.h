@@ -49,6 +49,9 @@ private:
 /// Errors: IO where it can't be opened; CORRUPT where group or others may write it and that isn't allowed.
 [[nodiscard]] Status openDirectory(const char *path, bool allowWritableByOthers, Fd &directory, const Report &report) noexcept;
 
+/// True where path names another directory than the one that is open.
+[[nodiscard]] bool isReplaced(const char *path, const Fd &directory) noexcept;
+
 /// Opens files below a directory, component by component, never through a symbolic link, and remembers the last folder.
 class Opener {
 public:

@@ -26,6 +26,8 @@ public:
   [[nodiscard]] Status openManifest(SourceFile &file, const Report &report) const noexcept;
   /// Opens a file of the manifest and checks its size.
   [[nodiscard]] Status open(const Manifest &manifest, u32 file, SourceFile &opened, const Report &report) const noexcept;
+  /// True where path has come to name another directory than the one that is open.
+  [[nodiscard]] bool isReplaced(const char *path) const noexcept { return os::isReplaced(path, directory_); }
   [[nodiscard]] bool isDirectory() const noexcept { return directory_.isOpen(); }
 
 private:

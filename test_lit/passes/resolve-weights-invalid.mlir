@@ -2,21 +2,21 @@
 // RUN: not batten-opt %s --resolve-weights --split-input-file 2>&1 | FileCheck %s
 
 // All problems are in one report, and its last line repeats the first cause.
-// CHECK: error: 4 of 5 weights don't fit the checkpoint; the first: tensor "gone" of 2_Dense is missing from the checkpoint
+// CHECK: error: 4 of 5 weights don't fit the checkpoint; the first: tensor "gone" of 2_Dense is missing from the checkpoint: [4] wanted
 module {
   batten.stored "gone" in "" file "model.safetensors" : tensor<4xf32>
   batten.stored "word" in "" file "a.safetensors" : tensor<20x16xf32>
   batten.stored "rank" in "" file "a.safetensors" : tensor<4x1xf32>
   batten.stored "int" in "" file "a.safetensors" : tensor<4xi64>
   batten.stored "fine" in "" file "a.safetensors" : tensor<4xf32>
-  // expected-error @+2 {{4 of 5 weights don't fit the checkpoint; the first: tensor "gone" of 2_Dense is missing from the checkpoint}}
-  // expected-error @+1 {{tensor "gone" of 2_Dense is missing from the checkpoint}}
+  // expected-error @+2 {{4 of 5 weights don't fit the checkpoint; the first: tensor "gone" of 2_Dense is missing from the checkpoint: [4] wanted}}
+  // expected-error @+1 {{tensor "gone" of 2_Dense is missing from the checkpoint: [4] wanted}}
   batten.weight @gone from "gone" in "2_Dense" : tensor<4xf32>
   // expected-error @+1 {{tensor "word" in a.safetensors: [24, 16] wanted, [20, 16] found (vocab_size = 24, hidden_size = 16)}}
   batten.weight @word from "word" dims ["vocab_size", "hidden_size"] : tensor<24x16xf32>
   // expected-error @+1 {{tensor "rank" in a.safetensors: [4] wanted, [4, 1] found}}
   batten.weight @rank from "rank" : tensor<4xf32>
-  // expected-error @+1 {{tensor "int" in a.safetensors: elements of f32, f16 or bf16 wanted, i64 found}}
+  // expected-error @+1 {{tensor "int" in a.safetensors: elements of F32, F16 or BF16 wanted, I64 found}}
   batten.weight @int from "int" : tensor<4xf32>
   batten.weight @fine from "fine" : tensor<4xf32>
 }
@@ -25,7 +25,7 @@ module {
 
 // One problem needs no summary.
 module {
-  // expected-error @+1 {{tensor "a" is missing from the checkpoint}}
+  // expected-error @+1 {{tensor "a" is missing from the checkpoint: [4] wanted}}
   batten.weight @a from "a" : tensor<4xf32>
 }
 

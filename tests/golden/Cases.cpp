@@ -83,7 +83,7 @@ llvm::Expected<Golden> loadGolden(const std::string &directory) {
   for (const auto &[output, figures] : *noise)
     if (const llvm::json::Object *object = figures.getAsObject())
       if (auto value = object->getNumber("abs"))
-        golden.noise[output.str().str()] = *value;
+        golden.noise[output.str()] = *value;
   return golden;
 }
 

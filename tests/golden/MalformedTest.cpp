@@ -40,7 +40,7 @@ std::vector<std::string> phrases(const std::string &directory) {
       {"duplicate-tensor", {"model.safetensors", "encoder.layer.0.attention.self.query.weight", "duplicate"}},
       {"duplicate-config-key", {"config.json", "hidden_size", "duplicate"}},
       {"nan-weight", {"encoder.layer.0.intermediate.dense.weight", "NaN", "row 0, column 7"}},
-      {"config-not-json", {"config.json", "1:"}},
+      {"config-not-json", {"config.json", "line 1"}},
       {"config-no-hidden-size", {"config.json", "hidden_size"}},
       {"heads-do-not-divide", {"config.json", "hidden_size 16", "num_attention_heads 3"}},
       {"negative-layers", {"config.json", "num_hidden_layers", "-1"}},
