@@ -150,7 +150,7 @@ TEST(ModelPackTest, R58_FaultsOfWeightsAreNamedInTheLastLine) {
   const std::string layer = "encoder.layer.0.";
   const std::pair<const char *, std::vector<std::string>> faults[] = {
       {"integer-weight",
-       {"model.safetensors", layer + "attention.self.query.weight", "I32", "the types that are read: F32, F16, BF16"}},
+       {"model.safetensors", layer + "attention.self.query.weight", "I32 found", "F32, F16 or BF16 wanted"}},
       {"config-shape-mismatch",
        {"intermediate_size", layer + "intermediate.dense.weight", "[24, 16] wanted", "[20, 16] found"}},
       {"missing-tensor", {layer + "output.dense.weight", "[16, 20]"}},
