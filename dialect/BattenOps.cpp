@@ -71,6 +71,11 @@ LogicalResult verifyEps(Operation *op, const APFloat &eps) {
   return success();
 }
 
+/// Bytes of a row that an embedding writes, and of the table rows that it reads for it.
+int64_t embedBytes(int64_t tables, Operation *op) {
+  return (tables + 1) * getWidth(op->getResult(0).getType()) * static_cast<int64_t>(sizeof(float));
+}
+
 /// The position of an operand group's only value among all operands.
 template <typename OpT> unsigned operandIndex(OpT op, Value value) {
   return llvm::find(op->getOperands(), value) - op->operand_begin();
@@ -90,6 +95,7 @@ DictionaryAttr EmbedOp::getKernelKey() {
 }
 SmallVector<Value> EmbedOp::getKernelInputs() { return {getTable()}; }
 int64_t EmbedOp::getFlopsPerRow() { return 0; }
+int64_t EmbedOp::getBytesPerRow() { return embedBytes(1, *this); }
 
 LogicalResult EmbedTypesOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                              SmallVectorImpl<Type> &types) {
@@ -101,6 +107,7 @@ DictionaryAttr EmbedTypesOp::getKernelKey() {
 }
 SmallVector<Value> EmbedTypesOp::getKernelInputs() { return {getTable()}; }
 int64_t EmbedTypesOp::getFlopsPerRow() { return 0; }
+int64_t EmbedTypesOp::getBytesPerRow() { return embedBytes(1, *this); }
 
 LogicalResult EmbedPositionsOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                                  SmallVectorImpl<Type> &types) {
@@ -120,6 +127,7 @@ DictionaryAttr EmbedPositionsOp::getKernelKey() {
 }
 SmallVector<Value> EmbedPositionsOp::getKernelInputs() { return {getTable()}; }
 int64_t EmbedPositionsOp::getFlopsPerRow() { return 0; }
+int64_t EmbedPositionsOp::getBytesPerRow() { return embedBytes(1, *this); }
 
 LogicalResult EmbedSumOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
@@ -163,6 +171,7 @@ SmallVector<Value> EmbedSumOp::getKernelInputs() {
       tables.push_back(table);
   return tables;
 }
+int64_t EmbedSumOp::getBytesPerRow() { return embedBytes(getKernelInputs().size(), *this); }
 int64_t EmbedSumOp::getFlopsPerRow() { return (getKernelInputs().size() - 1) * getWidth(getType()); }
 
 //===--- layers --------------------------------------------------------------------------------------------------===//
@@ -195,7 +204,7 @@ SmallVector<Value> LayerNormOp::getKernelInputs() {
   return inputs;
 }
 std::optional<unsigned> LayerNormOp::getOverwritableOperand() { return operandIndex(*this, getX()); }
-int64_t LayerNormOp::getFlopsPerRow() { return 8 * getWidth(getType()); }
+int64_t LayerNormOp::getFlopsPerRow() { return (6 + !!getWeight() + !!getBias()) * getWidth(getType()); }
 
 void LinearOp::build(OpBuilder &builder, OperationState &state, Value x, Value weight, Value bias, Activation act,
                      Value residual) {
@@ -250,7 +259,9 @@ SmallVector<Value> LinearOp::getKernelInputs() {
 std::optional<unsigned> LinearOp::getOverwritableOperand() {
   return getResidual() ? std::optional<unsigned>(getNumOperands() - 1) : std::nullopt;
 }
-int64_t LinearOp::getFlopsPerRow() { return 2 * tableWidth(getWeight()) * tableRows(getWeight()); }
+int64_t LinearOp::getFlopsPerRow() {
+  return (2 * tableWidth(getWeight()) + !!getBias() + !!getResidual()) * tableRows(getWeight());
+}
 
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
@@ -277,7 +288,7 @@ DictionaryAttr AttentionOp::getKernelKey() {
 }
 WorkDomain AttentionOp::getWorkDomain() { return WorkDomain::tasks; }
 SmallVector<Value> AttentionOp::getKernelInputs() { return {getQkv()}; }
-int64_t AttentionOp::getFlopsPerRow() { return 0; }
+int64_t AttentionOp::getFlopsPerRow() { return getWidth(getType()); }
 int64_t AttentionOp::getFlopsPerPair() { return 4 * static_cast<int64_t>(getHeads() * getHeadWidth()); }
 
 LogicalResult ActivationOp::verify() {
@@ -347,6 +358,7 @@ DictionaryAttr SliceOp::getKernelKey() {
 }
 SmallVector<Value> SliceOp::getKernelInputs() { return {getX()}; }
 int64_t SliceOp::getFlopsPerRow() { return 0; }
+int64_t SliceOp::getBytesPerRow() { return 2 * static_cast<int64_t>(getWidth() * sizeof(float)); }
 
 LogicalResult ConcatColsOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
                                              SmallVectorImpl<Type> &types) {

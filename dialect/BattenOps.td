@@ -9,7 +9,7 @@ class Batten_KernelOp<string mnemonic, list<string> interfaceMethods = [], list<
 
 //===--- embeddings ----------------------------------------------------------------------------------------------===//
 
-def Batten_EmbedOp : Batten_KernelOp<"embed", [], [InferTypeOpAdaptor]> {
+def Batten_EmbedOp : Batten_KernelOp<"embed", ["getBytesPerRow"], [InferTypeOpAdaptor]> {
   let summary = "row table[id] of each token";
   let description = "(C1) The table is f32.";
   let arguments = (ins Batten_IdsType:$ids, Batten_Matrix:$table);
@@ -18,7 +18,7 @@ def Batten_EmbedOp : Batten_KernelOp<"embed", [], [InferTypeOpAdaptor]> {
   let hasVerifier = 1;
 }
 
-def Batten_EmbedTypesOp : Batten_KernelOp<"embed_types", [], [InferTypeOpAdaptor]> {
+def Batten_EmbedTypesOp : Batten_KernelOp<"embed_types", ["getBytesPerRow"], [InferTypeOpAdaptor]> {
   let summary = "row table[type] of each token; absent types are 0";
   let description = "(C1) The table is f32.";
   let arguments = (ins Batten_TypesType:$types, Batten_Matrix:$table);
@@ -27,7 +27,7 @@ def Batten_EmbedTypesOp : Batten_KernelOp<"embed_types", [], [InferTypeOpAdaptor
   let hasVerifier = 1;
 }
 
-def Batten_EmbedPositionsOp : Batten_KernelOp<"embed_positions", [], [InferTypeOpAdaptor]> {
+def Batten_EmbedPositionsOp : Batten_KernelOp<"embed_positions", ["getBytesPerRow"], [InferTypeOpAdaptor]> {
   let summary = "row table[position + offset] of each token; positions start at 0 in each sequence";
   let description = [{
     - (C1) The table is f32.
@@ -40,7 +40,7 @@ def Batten_EmbedPositionsOp : Batten_KernelOp<"embed_positions", [], [InferTypeO
   let hasVerifier = 1;
 }
 
-def Batten_EmbedSumOp : Batten_KernelOp<"embed_sum", [], [AttrSizedOperandSegments, InferTypeOpAdaptor]> {
+def Batten_EmbedSumOp : Batten_KernelOp<"embed_sum", ["getBytesPerRow"], [AttrSizedOperandSegments, InferTypeOpAdaptor]> {
   let summary = "sum of the embeddings of each token, in the order word + type + position";
   let description = [{
     What fuse makes of `embed`, `embed_types`, `embed_positions` and their `add`s.
@@ -155,7 +155,7 @@ def Batten_L2NormalizeOp : Batten_KernelOp<"l2_normalize", ["getOverwritableOper
   let hasVerifier = 1;
 }
 
-def Batten_SliceOp : Batten_KernelOp<"slice", [], [InferTypeOpAdaptor]> {
+def Batten_SliceOp : Batten_KernelOp<"slice", ["getBytesPerRow"], [InferTypeOpAdaptor]> {
   let summary = "columns [begin, begin + width) of each row";
   let description = "(C1) begin is at least 0, width at least 1, and begin + width at most the rows' width.";
   let arguments = (ins Batten_Rows:$x, I64Attr:$begin, I64Attr:$width);

@@ -75,10 +75,11 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
     }], "::std::optional<unsigned>", "getOverwritableOperand", (ins), [{}], [{
       return ::std::nullopt;
     }]>,
-    InterfaceMethod<"FLOP for each row of the domain.", "int64_t", "getFlopsPerRow">,
+    InterfaceMethod<"FLOP for each row of the domain, as kernelCost in compiler/kernels counts them.", "int64_t",
+      "getFlopsPerRow">,
     InterfaceMethod<"FLOP for each (query, key) pair of a sequence, over all heads.", "int64_t", "getFlopsPerPair",
       (ins), [{}], [{ return 0; }]>,
-    InterfaceMethod<"Bytes of activations read and written for each row, weights not counted.", "int64_t",
+    InterfaceMethod<"Bytes of activations read and written for each row; of weights, rows of tables only.", "int64_t",
       "getBytesPerRow", (ins), [{}], [{
       return ::batten::activationBytesPerRow($_op.getOperation());
     }]>,

@@ -25,16 +25,16 @@ module {
   // CHECK: %[[T:.*]] = plan.weight @t.table
   // CHECK: %[[TT:.*]] = plan.weight @types.table
   // CHECK: %[[X:.*]] = plan.buffer : !plan.buf<tokens, 8 x f32>
-  // CHECK: plan.step "embed_sum" {offset = 2 : i64, op = "embed", positions, types, width = 8 : i64, words} domain(rows) ins(%[[T]], %[[TT]], %[[T]] : {{.*}}) outs(%[[X]] : {{.*}}) {bytes_per_row = 32 : i64, flops_per_row = 16 : i64}
+  // CHECK: plan.step "embed_sum" {offset = 2 : i64, op = "embed", positions, types, width = 8 : i64, words} domain(rows) ins(%[[T]], %[[TT]], %[[T]] : {{.*}}) outs(%[[X]] : {{.*}}) {bytes_per_row = 128 : i64, flops_per_row = 16 : i64}
   // CHECK: %[[W:.*]] = plan.weight @l0.qk.panels
   // CHECK: %[[B:.*]] = plan.weight @l0.qk.vector
   // CHECK: %[[Q:.*]] = plan.buffer : !plan.buf<tokens, 16 x f32>
-  // CHECK: plan.step "l0.qk" {act = "none", bias, k = 8 : i64, n = 16 : i64, op = "linear"} domain(panels) ins(%[[X]], %[[W]], %[[B]] : {{.*}}) outs(%[[Q]] : {{.*}}) {bytes_per_row = 96 : i64, flops_per_row = 256 : i64}
+  // CHECK: plan.step "l0.qk" {act = "none", bias, k = 8 : i64, n = 16 : i64, op = "linear"} domain(panels) ins(%[[X]], %[[W]], %[[B]] : {{.*}}) outs(%[[Q]] : {{.*}}) {bytes_per_row = 96 : i64, flops_per_row = 272 : i64}
   // Two ops of one name get different labels.
   // CHECK: plan.step "l0.slice" {begin = 0 : i64, op = "slice", width = 8 : i64, width_in = 16 : i64}
   // CHECK: plan.step "l0.slice.2" {begin = 8 : i64, op = "slice", width = 8 : i64, width_in = 16 : i64}
   // What a kernel may overwrite comes last: the residual, b of add, x of layer_norm.
-  // CHECK: plan.step "linear" {act = "none", k = 8 : i64, n = 8 : i64, op = "linear", residual} domain(panels) ins(%[[S0:.*]], %{{.*}}, %[[X]] : {{.*}}, {{.*}}, {{.*}}) outs(%[[L:.*]] : {{.*}}) {bytes_per_row = 96 : i64, flops_per_row = 128 : i64, overwrite}
+  // CHECK: plan.step "linear" {act = "none", k = 8 : i64, n = 8 : i64, op = "linear", residual} domain(panels) ins(%[[S0:.*]], %{{.*}}, %[[X]] : {{.*}}, {{.*}}, {{.*}}) outs(%[[L:.*]] : {{.*}}) {bytes_per_row = 96 : i64, flops_per_row = 136 : i64, overwrite}
   // CHECK: plan.step "add" {op = "add", width = 8 : i64} domain(rows) ins(%[[S1:.*]], %[[L]] : {{.*}}) outs(%[[A:.*]] : {{.*}}) {{{.*}}, overwrite}
   // CHECK: plan.step "layer_norm" {bias, eps = 9.99999996E-13 : f32, op = "layer_norm", width = 8 : i64} domain(rows) ins(%{{.*}}, %[[A]] : {{.*}}) outs(%[[N:.*]] : {{.*}}) {{{.*}}, overwrite}
   // CHECK: plan.output "hidden" %[[N]]
@@ -63,7 +63,7 @@ module {
   // CHECK: plan.weight @w.panels
   // CHECK: plan.weight @transposed.panels
   // Attention works in tasks and counts pairs; the pool's rows are sequences.
-  // CHECK: plan.step "attention" {head_width = 4 : i64, heads = 2 : i64, op = "attention", scale = 5.000000e-01 : f32} domain(tasks) {{.*}} {bytes_per_row = 128 : i64, flops_per_pair = 32 : i64}
+  // CHECK: plan.step "attention" {head_width = 4 : i64, heads = 2 : i64, op = "attention", scale = 5.000000e-01 : f32} domain(tasks) {{.*}} {bytes_per_row = 128 : i64, flops_per_pair = 32 : i64, flops_per_row = 8 : i64}
   // CHECK: %[[P:.*]] = plan.buffer : !plan.buf<seqs, 8 x f32>
   // CHECK: plan.step "pool" {kind = "mean", op = "pool", width = 8 : i64} domain(rows) {{.*}} outs(%[[P]] : !plan.buf<seqs, 8 x f32>) {bytes_per_row = 64 : i64, flops_per_row = 8 : i64}
   // One value may be two outputs.
