@@ -26,8 +26,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/Path.h"
 
 #include <chrono>
 #include <cstring>
@@ -106,8 +104,7 @@ public:
   }
   void end() {
     if (!summary.stages.empty() && summary.stages.back().seconds == 0)
-      summary.stages.back().seconds =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+      summary.stages.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   }
 
 private:
@@ -274,8 +271,7 @@ llvm::Error Compilation::describeLanes() {
   for (const LaneSpec &lane : spec.lanes) {
     auto program = module->lookupSymbol<plan::ProgramOp>(lane.graph);
     assert(program && "addStages has checked the graphs");
-    if (llvm::Error error =
-            checkLimits(lane, program.getIdCount(), program.getTypeCount(), program.getMaxSeqTokens()))
+    if (llvm::Error error = checkLimits(lane, program.getIdCount(), program.getTypeCount(), program.getMaxSeqTokens()))
       return error;
     ManifestLane entry;
     entry.name = lane.name;
@@ -318,10 +314,9 @@ llvm::Error Compilation::writePacks(BundleSink &sink) {
       return makeError(error);
     setPackOffsets(*module, entries[pack], placed);
     std::string name = (pack == BATTEN_PACK_COMMON ? kCommonPackPath : kPanelsPackPath).str();
-    llvm::Expected<uint32_t> index =
-        keep(writePack(sink, pack, entries[pack], placed, source,
-                       [&](uint64_t done, uint64_t total) { tell(name, done, total); }),
-             BATTEN_FILE_PACK);
+    llvm::Expected<uint32_t> index = keep(writePack(sink, pack, entries[pack], placed, source,
+                                                    [&](uint64_t done, uint64_t total) { tell(name, done, total); }),
+                                          BATTEN_FILE_PACK);
     if (!index)
       return index.takeError();
     (pack == BATTEN_PACK_COMMON ? commonPack : panelsPack) = *index;
@@ -374,8 +369,7 @@ llvm::Error Compilation::writeFiles(BundleSink &sink) {
   for (uint32_t i = 0; i < targets.size(); ++i) {
     std::shared_ptr<llvm::Expected<KernelImage>> image = images[i].get();
     if (!*image)
-      failed = llvm::joinErrors(makeError("no code for " + targets[i].name + ": " +
-                                          llvm::toString(image->takeError())),
+      failed = llvm::joinErrors(makeError("no code for " + targets[i].name + ": " + llvm::toString(image->takeError())),
                                 std::move(failed));
     else if (!failed)
       failed = writeTarget(sink, i, **image);
@@ -397,16 +391,6 @@ llvm::Error Compilation::writeManifest(BundleSink &sink) {
   for (const CompileSummary::File &other : summary.files)
     summary.bytes += other.bytes;
   return llvm::Error::success();
-}
-
-/// Writes a text as a whole or not at all.
-llvm::Error writeUserFile(const std::string &path, const std::string &text) {
-  return llvm::handleErrors(llvm::writeToOutput(path,
-                                                [&](llvm::raw_ostream &out) {
-                                                  out << text;
-                                                  return llvm::Error::success();
-                                                }),
-                            [&](const llvm::ErrorInfoBase &info) { return makeError(path + ": " + info.message()); });
 }
 
 } // namespace
@@ -465,39 +449,6 @@ llvm::Expected<std::vector<CompiledBlob>> compileToMemory(const CompileRequest &
   if (summary)
     *summary = std::move(compilation.summary);
   return std::move(blobs);
-}
-
-llvm::Expected<CompileSummary> importModel(const std::string &modelDir, const std::string &outputDir, bool overwrite) {
-  mlir::DialectRegistry registry;
-  registry.insert<BattenDialect>();
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  context.loadAllAvailableDialects();
-  auto begin = std::chrono::steady_clock::now();
-  llvm::Expected<ImportedModel> model = importGraph(context, modelDir);
-  if (!model)
-    return model.takeError();
-  llvm::SmallString<256> checkpoint;
-  if (std::error_code code = llvm::sys::fs::real_path(modelDir, checkpoint))
-    return makeError(modelDir + ": " + code.message());
-  std::string graph = printGraph(*model->module);
-  if (std::error_code code = llvm::sys::fs::create_directories(outputDir))
-    return makeError(outputDir + ": " + code.message());
-  std::string spec = printSpec(specFor(*model, "graph.mlir", checkpoint));
-  for (const char *name : {"graph.mlir", "batten.toml"}) // neither is written where one can't be
-    if (!overwrite && pathExists(joinPath(outputDir, name)))
-      return makeError(joinPath(outputDir, name) + ": is there already; --force replaces it");
-  if (llvm::Error error = writeUserFile(joinPath(outputDir, "graph.mlir"), graph))
-    return std::move(error);
-  if (llvm::Error error = writeUserFile(joinPath(outputDir, "batten.toml"), spec))
-    return std::move(error);
-  CompileSummary summary;
-  summary.files = {{"graph.mlir", graph.size()}, {"batten.toml", spec.size()}};
-  summary.bytes = graph.size() + spec.size();
-  summary.lanes = model->lanes;
-  summary.notes = model->notes;
-  summary.stages.push_back(
-      {"import", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()});
-  return summary;
 }
 
 } // namespace batten

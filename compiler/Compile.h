@@ -73,11 +73,13 @@ private:
 llvm::Expected<CompileSummary> compile(const CompileRequest &request);
 
 /// Compiles into memory; the blobs open with batten_bundle_open_blobs.
-llvm::Expected<std::vector<CompiledBlob>> compileToMemory(const CompileRequest &request, CompileSummary *summary = nullptr);
+llvm::Expected<std::vector<CompiledBlob>> compileToMemory(const CompileRequest &request,
+                                                          CompileSummary *summary = nullptr);
 
 /// Writes graph.mlir and batten.toml for a model directory into outputDir, which is made where it is missing and must not
 /// hold either file unless overwrite is set. The checkpoint stays where it is; the spec names it.
-llvm::Expected<CompileSummary> importModel(const std::string &modelDir, const std::string &outputDir, bool overwrite = false);
+llvm::Expected<CompileSummary> importModel(const std::string &modelDir, const std::string &outputDir,
+                                           bool overwrite = false);
 
 /// Names of the targets that this build makes code for.
 std::vector<std::string> knownTargets();

@@ -117,11 +117,9 @@ llvm::Error addTests(OpenBundle open, Manifest &manifest, std::vector<std::strin
 } // namespace
 
 llvm::Error addSelfTests(const std::string &directory, Manifest &manifest, std::vector<std::string> &notes) {
-  return addTests(
-      [&](const batten_bundle_options_t &options, batten_bundle_t **bundle, batten_error_t *error) {
-        return batten_bundle_open(directory.c_str(), &options, bundle, error);
-      },
-      manifest, notes);
+  return addTests([&](const batten_bundle_options_t &options, batten_bundle_t **bundle,
+                      batten_error_t *error) { return batten_bundle_open(directory.c_str(), &options, bundle, error); },
+                  manifest, notes);
 }
 
 llvm::Error addSelfTests(const std::vector<CompiledBlob> &blobs, Manifest &manifest, std::vector<std::string> &notes) {

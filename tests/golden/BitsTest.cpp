@@ -28,8 +28,9 @@ bool sameBits(const std::vector<float> &a, const std::vector<float> &b) {
 
 /// Mixed lengths: empty ones, tiles and blocks and one more or less, primes, two past a key block.
 PackedBatch makeSequences(int64_t vocab, uint64_t seed) {
-  const int lengths[kSequences] = {0,  1,  2,  3,  5,  7,  11, 13, 14,  15,  16,  17,  0,   28,  29,  31,  32,   33, 47, 53,
-                                   63, 64, 65, 79, 97, 0,  96, 1,  127, 128, 129, 191, 255, 256, 257, 511, 512, 513, 0,  1030};
+  const int lengths[kSequences] = {0,   1,   2,   3,   5,   7,   11,  13,  14,  15,  16, 17,  0,  28,
+                                   29,  31,  32,  33,  47,  53,  63,  64,  65,  79,  97, 0,   96, 1,
+                                   127, 128, 129, 191, 255, 256, 257, 511, 512, 513, 0,  1030};
   std::mt19937_64 random(seed);
   PackedBatch out;
   for (int length : lengths) {
@@ -54,7 +55,8 @@ void recordStep(void *user, uint32_t, uint32_t rowKind, const batten_output_view
   uint32_t end = rowKind == 0 ? trace.batch->cu[trace.seq + 1] : trace.seq + 1;
   std::vector<float> values;
   for (uint32_t r = begin; r < end; ++r) {
-    const float *row = reinterpret_cast<const float *>(static_cast<const uint8_t *>(view->data) + r * view->strideBytes);
+    const float *row =
+        reinterpret_cast<const float *>(static_cast<const uint8_t *>(view->data) + r * view->strideBytes);
     values.insert(values.end(), row, row + view->width);
   }
   trace.steps.push_back(std::move(values));

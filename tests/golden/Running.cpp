@@ -9,7 +9,7 @@ namespace batten::test {
 static std::string str(batten_text_t text) { return std::string(text.data, text.bytes); }
 
 std::shared_ptr<const std::vector<CompiledBlob>> TestBundle::compile(const std::string &input,
-                                                                    const std::string &bucketsFile) {
+                                                                     const std::string &bucketsFile) {
   CompileRequest request;
   request.input = input;
   request.bucketsFile = bucketsFile;
@@ -105,10 +105,10 @@ Outputs TestExecutor::run(uint32_t lane, const PackedBatch &batch, int bucket) {
   std::vector<batten_output_view_t> views(info.outputCount, batten_output_view_t{});
   batten_batch_t view = viewOf(batch);
   batten_error_t error{};
-  batten_status_t status =
-      bucket < 0 ? batten_run_lane(executor, lane, &view, views.data(), info.outputCount, nullptr, &error)
-                 : batten_run_in_bucket(executor, lane, static_cast<uint32_t>(bucket), &view, views.data(),
-                                        info.outputCount, &error);
+  batten_status_t status = bucket < 0
+                               ? batten_run_lane(executor, lane, &view, views.data(), info.outputCount, nullptr, &error)
+                               : batten_run_in_bucket(executor, lane, static_cast<uint32_t>(bucket), &view,
+                                                      views.data(), info.outputCount, &error);
   EXPECT_EQ(status, BATTEN_OK) << error.message;
   Outputs outputs;
   if (status != BATTEN_OK)

@@ -20,7 +20,7 @@ class TestBundle {
 public:
   /// Compiles a model directory or spec for both targets. Fails the test and gives nothing on an error.
   static std::shared_ptr<const std::vector<CompiledBlob>> compile(const std::string &input,
-                                                                 const std::string &bucketsFile = "");
+                                                                  const std::string &bucketsFile = "");
   /// Opens blobs for one target; fails the test and gives nothing on an error.
   static std::unique_ptr<TestBundle> open(std::shared_ptr<const std::vector<CompiledBlob>> blobs,
                                           const std::string &target);

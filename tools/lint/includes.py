@@ -12,7 +12,7 @@ GROUPS = {
 }
 MLIR = {"mlir", "llvm"}
 COMPILER = {"dialect/", "compiler/spec/", "compiler/graph/", "compiler/passes/", "compiler/layout/", "compiler/kernels/",
-            "compiler/target/", "compiler/artifact/", "compiler/Compile"}
+            "compiler/target/", "compiler/artifact/", "compiler/Compile", "compiler/ImportModel", "compiler/SelfTest"}
 ALL = COMPILER | MLIR | {"lld", "toml", "cli", "json", "api", "abi", "runtime/src/", "tools/"}
 
 # folder: what it may include besides the standard library and itself.
@@ -27,6 +27,8 @@ TABLE = {
     "compiler/target/": MLIR | {"lld", "abi"},  # abi: feature bits
     "compiler/artifact/": MLIR | {"dialect/", "compiler/spec/", "compiler/layout/", "abi"},
     "compiler/Compile": ALL,
+    "compiler/ImportModel": MLIR | {"compiler/graph/", "compiler/spec/", "dialect/"},
+    "compiler/SelfTest": {"llvm", "api", "abi", "compiler/spec/", "compiler/artifact/"},
     "runtime/abi/": set(),
     "runtime/include/": {"api"},
     "runtime/src/": {"api", "abi"},
