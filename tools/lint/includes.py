@@ -27,8 +27,8 @@ TABLE = {
     "compiler/target/": MLIR | {"lld", "abi"},  # abi: feature bits
     "compiler/artifact/": MLIR | {"dialect/", "compiler/spec/", "compiler/layout/", "abi"},
     "compiler/Compile": ALL,
-    "compiler/ImportModel": MLIR | {"compiler/graph/", "compiler/spec/", "dialect/"},
-    "compiler/SelfTest": {"llvm", "api", "abi", "compiler/spec/", "compiler/artifact/"},
+    "compiler/ImportModel": MLIR | {"compiler/Compile", "compiler/graph/", "compiler/spec/", "dialect/"},
+    "compiler/SelfTest": {"llvm", "compiler/Compile", "api", "abi", "compiler/spec/", "compiler/artifact/"},
     "runtime/abi/": set(),
     "runtime/include/": {"api"},
     "runtime/src/": {"api", "abi"},
