@@ -6,6 +6,14 @@
 
 using namespace batten::rt;
 
+// An enum of the caller as a number: C lets any value in, which C++ may not read as the enum.
+template <typename T> static u32 valueOf(const T &value) noexcept {
+  u32 number;
+  static_assert(sizeof number == sizeof value);
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
+
 extern "C" {
 
 const char *batten_version(void) { return "0.1.0 (format 1.0, kernel ABI 1)"; }
@@ -16,7 +24,7 @@ uint32_t batten_kernel_abi(void) { return BATTEN_KERNEL_ABI_VERSION; }
 const char *batten_status_name(batten_status_t status) {
   static constexpr const char *kNames[] = {"ok",      "bad batch", "no bucket",     "busy", "unsupported", "corrupt",
                                            "version", "device",    "out of memory", "io",   "bad argument"};
-  const u32 index = static_cast<u32>(status);
+  const u32 index = valueOf(status);
   return index < sizeof kNames / sizeof kNames[0] ? kNames[index] : "unknown status";
 }
 
@@ -31,7 +39,7 @@ static batten_status_t checkBundleOptions(const batten_bundle_options_t *options
     return BATTEN_OK;
   if (!hasFields(options))
     return slot.badArgument("options of batten_bundle_open: structBytes is not set, use BATTEN_BUNDLE_OPTIONS_INIT");
-  if (options->level > BATTEN_VERIFY_FULL || options->load > BATTEN_LOAD_READ)
+  if (valueOf(options->level) > BATTEN_VERIFY_FULL || valueOf(options->load) > BATTEN_LOAD_READ)
     return slot.badArgument("options of batten_bundle_open: unknown level or load");
   return BATTEN_OK;
 }

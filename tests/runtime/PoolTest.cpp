@@ -89,11 +89,8 @@ TEST_F(PoolTest, WorkersWakeAfterSleep) {
 }
 
 TEST_F(PoolTest, ForkedChildAnswersWithTheSameBits) {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "ThreadSanitizer does not follow a fork of a process with threads";
-#endif
-#endif
+  if (kThreadSanitized)
+    GTEST_SKIP() << "ThreadSanitizer does not follow a fork of a process with threads";
   const PoolPtr pool = makePool(3);
   const ExecutorPtr executor = makeExecutor(bundle_.get(), pool.get());
   const Batch batch = makeBatch({60, 0, 20}, 4);
@@ -112,11 +109,8 @@ TEST_F(PoolTest, ForkedChildAnswersWithTheSameBits) {
 }
 
 TEST_F(PoolTest, ForkDuringARunLeavesAUsableChildThatCanDestroyAll) {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "ThreadSanitizer does not follow a fork of a process with threads";
-#endif
-#endif
+  if (kThreadSanitized)
+    GTEST_SKIP() << "ThreadSanitizer does not follow a fork of a process with threads";
   PoolPtr pool = makePool(2);
   ExecutorPtr executor = makeExecutor(bundle_.get(), pool.get());
   const Batch batch = makeBatch({130, 60}, 4);

@@ -73,6 +73,33 @@ Outputs runModel(batten_executor_t *executor, const Batch &batch, uint32_t bucke
 /// True where all bits are the same.
 bool sameBits(const std::vector<float> &a, const std::vector<float> &b);
 
+/// True where the allocator and the memory of the process are a sanitizer's.
+constexpr bool kSanitized =
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+    true;
+#else
+    false;
+#endif
+#else
+    false;
+#endif
+/// True under ThreadSanitizer, which doesn't follow a fork of a process with threads.
+constexpr bool kThreadSanitized =
+#if defined(__SANITIZE_THREAD__)
+    true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    true;
+#else
+    false;
+#endif
+#else
+    false;
+#endif
+
 /// Calls every batten_bundle_get_* with every index and one past it, and reads all texts and records that come back.
 /// Returns a sum of what was read, so that nothing is optimized away.
 uint64_t inspectAll(const batten_bundle_t *bundle);
