@@ -166,7 +166,8 @@ batten_status_t batten_executor_create(batten_bundle_t *bundle, const batten_exe
     return slot.badArgument("batten_executor_create: bundle or executor is NULL");
   *executor = nullptr;
   if (options && !hasFields(options))
-    return slot.badArgument("options of batten_executor_create: structBytes is not set, use BATTEN_EXECUTOR_OPTIONS_INIT");
+    return slot.badArgument(
+        "options of batten_executor_create: structBytes is not set, use BATTEN_EXECUTOR_OPTIONS_INIT");
   const batten_executor_options_t &chosen = options ? *options : kDefaults;
   batten_executor_t *created = create<batten_executor_t>();
   if (!created)
@@ -181,9 +182,9 @@ batten_status_t batten_executor_create(batten_bundle_t *bundle, const batten_exe
 
 void batten_executor_destroy(batten_executor_t *executor) { destroy(executor); }
 
-static batten_status_t runChecked(batten_executor_t *executor, uint32_t lane, uint32_t bucket, const batten_batch_t *batch,
-                                  batten_output_view_t *outputs, uint32_t outputCount, uint32_t *bucketUsed,
-                                  batten_error_t *error) {
+static batten_status_t runChecked(batten_executor_t *executor, uint32_t lane, uint32_t bucket,
+                                  const batten_batch_t *batch, batten_output_view_t *outputs, uint32_t outputCount,
+                                  uint32_t *bucketUsed, batten_error_t *error) {
   ErrorSlot slot(error);
   if (!executor || !batch)
     return slot.badArgument("batten_run: executor or batch is NULL");
@@ -255,8 +256,8 @@ batten_status_t batten_executor_get_step_time(const batten_executor_t *executor,
   return BATTEN_OK;
 }
 
-batten_status_t batten_executor_self_test(batten_executor_t *executor, uint32_t index, batten_self_test_result_t *result,
-                                          batten_error_t *error) {
+batten_status_t batten_executor_self_test(batten_executor_t *executor, uint32_t index,
+                                          batten_self_test_result_t *result, batten_error_t *error) {
   ErrorSlot slot(error);
   if (!executor || !result)
     return slot.badArgument("batten_executor_self_test: executor or result is NULL");

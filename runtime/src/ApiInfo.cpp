@@ -149,8 +149,8 @@ batten_status_t batten_bundle_find_lane(const batten_bundle_t *bundle, const cha
       used += std::strlen(names + used);
     }
   }
-  return Report(slot.get(), {}).fail(BATTEN_BAD_ARGUMENT, "", 0, 0, manifest->lanes.count,
-                                     "no lane \"%.100s\"; the bundle has %s", name, names);
+  return Report(slot.get(), {})
+      .fail(BATTEN_BAD_ARGUMENT, "", 0, 0, manifest->lanes.count, "no lane \"%.100s\"; the bundle has %s", name, names);
 }
 
 batten_status_t batten_bundle_get_plan(const batten_bundle_t *bundle, uint32_t lane, uint32_t bucket,

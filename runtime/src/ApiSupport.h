@@ -26,7 +26,9 @@ private:
 };
 
 /// True where the struct that the caller compiled with has every field of this one; the first version has all.
-template <typename T> [[nodiscard]] bool hasFields(const T *options) noexcept { return options->structBytes >= sizeof(T); }
+template <typename T> [[nodiscard]] bool hasFields(const T *options) noexcept {
+  return options->structBytes >= sizeof(T);
+}
 
 } // namespace batten::rt
 

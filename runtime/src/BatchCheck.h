@@ -30,8 +30,9 @@ struct BatchTables {
 [[nodiscard]] Status checkBatch(const batten_batch_t &batch, const batten_lane_t &lane, batten_error_t &error) noexcept;
 /// The same, and fills the tables and what kernels see of them. The batch fits the tables; when the check fails they hold
 /// rubbish that no run reads.
-[[nodiscard]] Status checkAndFillBatch(const batten_batch_t &batch, const batten_lane_t &lane, const BatchTables &tables,
-                                       batten_kernel_batch_t &kernelBatch, batten_error_t &error) noexcept;
+[[nodiscard]] Status checkAndFillBatch(const batten_batch_t &batch, const batten_lane_t &lane,
+                                       const BatchTables &tables, batten_kernel_batch_t &kernelBatch,
+                                       batten_error_t &error) noexcept;
 
 } // namespace batten::rt
 

@@ -54,7 +54,8 @@ Status Bundle::readManifest(const batten_bundle_options_t &options, batten_error
   BATTEN_TRY(readFile(file, manifestBytes_.data(), file.bytes, 0, report));
   sha256(manifestBytes_.data(), file.bytes, cpu_.hasSha, manifestDigest_);
   if (options.manifestDigest && std::memcmp(manifestDigest_, options.manifestDigest, sizeof manifestDigest_) != 0)
-    return report.fail(BATTEN_CORRUPT, "", 0, 0, 0, "its SHA-256 is not the one that was expected: another or a changed bundle");
+    return report.fail(BATTEN_CORRUPT, "", 0, 0, 0,
+                       "its SHA-256 is not the one that was expected: another or a changed bundle");
   return manifest_.open(manifestBytes_.data(), file.bytes, cpu_.hasSha, report);
 }
 
@@ -180,7 +181,8 @@ Status Bundle::verifyHeaders(const TargetFiles &files, u32 target, batten_error_
   const batten_target_t record = manifest_.targets.at(target);
   for (u32 pack : {BATTEN_PACK_COMMON, BATTEN_PACK_PANELS}) {
     const u32 index = pack == BATTEN_PACK_COMMON ? record.commonPack : record.panelsPack;
-    BATTEN_TRY(files.packs[pack].view.checkDigest(manifest_.files.at(index).headBytes, cpu_.hasSha, reportOf(index, error)));
+    BATTEN_TRY(
+        files.packs[pack].view.checkDigest(manifest_.files.at(index).headBytes, cpu_.hasSha, reportOf(index, error)));
   }
   for (u32 plan = 0; plan < files.plans.count(); ++plan) {
     const FileView &view = files.plans[plan].view;

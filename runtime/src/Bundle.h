@@ -21,7 +21,7 @@ struct TargetFiles {
   os::Mapping packMemory[2]; // mapped, or read; empty for blobs
   const u8 *packData[2] = {};
   Pack packs[2];
-  os::Mapping code; // the image's R+X segment; empty where the target isn't in use
+  os::Mapping code;      // the image's R+X segment; empty where the target isn't in use
   Array<u8 *> planBytes; // owned copies; null for blobs
   Array<Plan> plans;     // by Manifest::planIndex
 };
@@ -63,7 +63,8 @@ public:
 private:
   [[nodiscard]] Status readManifest(const batten_bundle_options_t &options, batten_error_t &error) noexcept;
   [[nodiscard]] Status chooseTarget(const batten_bundle_options_t &options, batten_error_t &error) noexcept;
-  [[nodiscard]] Status loadPack(u32 target, u32 pack, TargetFiles &files, bool inUse, batten_error_t &error) const noexcept;
+  [[nodiscard]] Status loadPack(u32 target, u32 pack, TargetFiles &files, bool inUse,
+                                batten_error_t &error) const noexcept;
   [[nodiscard]] Status loadCode(u32 target, os::Mapping &code, batten_error_t &error) const noexcept;
   [[nodiscard]] Status checkImage(u32 target, batten_error_t &error) const noexcept;
   [[nodiscard]] Status loadPlans(u32 target, TargetFiles &files, batten_error_t &error) const noexcept;

@@ -67,8 +67,8 @@ bool targetRuns(const CpuInfo &cpu, u32 arch, u64 features) noexcept {
 }
 
 void featureNames(u64 features, char *text, size_t size) noexcept {
-  static constexpr const char *kNames[] = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16",  "lahf",
-                                           "avx",  "avx2",  "bmi1",   "bmi2",   "f16c",   "fma",   "lzcnt",
+  static constexpr const char *kNames[] = {"sse3",  "ssse3",   "sse4.1",   "sse4.2",   "popcnt",   "cx16",    "lahf",
+                                           "avx",   "avx2",    "bmi1",     "bmi2",     "f16c",     "fma",     "lzcnt",
                                            "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
   constexpr unsigned kNameCount = sizeof kNames / sizeof kNames[0];
   size_t used = 0;

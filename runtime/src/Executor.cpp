@@ -118,7 +118,8 @@ void Executor::getMemory(batten_memory_t &memory) const noexcept {
 Status Executor::prepare(u32 lane, u32 bucket, batten_error_t &error) const noexcept {
   const Manifest &manifest = bundle_->manifest();
   if (lane >= manifest.lanes.count || bucket >= manifest.bucketCount(lane))
-    return Report(error, {}).fail(BATTEN_BAD_ARGUMENT, "", lane, bucket, 0, "no lane %u with a bucket %u", lane, bucket);
+    return Report(error, {}).fail(BATTEN_BAD_ARGUMENT, "", lane, bucket, 0, "no lane %u with a bucket %u", lane,
+                                  bucket);
   const Plan &plan = bundle_->plan(lane, bucket);
   for (u64 i = 0; i < plan.weights.count; ++i) {
     const batten_weight_t weight = plan.weights.at(i);

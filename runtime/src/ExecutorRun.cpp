@@ -58,8 +58,8 @@ Status Executor::chooseBucket(u32 lane, u32 wanted, const batten_batch_t &batch,
   return status;
 }
 
-Status Executor::checkOutputs(u32 lane, const batten_batch_t &batch, const batten_output_view_t *outputs, u32 outputCount,
-                              batten_error_t &error) const noexcept {
+Status Executor::checkOutputs(u32 lane, const batten_batch_t &batch, const batten_output_view_t *outputs,
+                              u32 outputCount, batten_error_t &error) const noexcept {
   const Manifest &manifest = bundle_->manifest();
   const batten_lane_t record = manifest.lanes.at(lane);
   if (!outputs && outputCount == 0)
@@ -84,7 +84,8 @@ Status Executor::checkOutputs(u32 lane, const batten_batch_t &batch, const batte
 Status Executor::check(u32 lane, const batten_batch_t &batch, u32 *bucket, batten_error_t &error) const noexcept {
   u32 found = 0;
   if (lane >= bundle_->manifest().lanes.count)
-    return Report(error, {}).fail(BATTEN_BAD_ARGUMENT, "", 0, lane, bundle_->manifest().lanes.count, "no lane %u", lane);
+    return Report(error, {}).fail(BATTEN_BAD_ARGUMENT, "", 0, lane, bundle_->manifest().lanes.count, "no lane %u",
+                                  lane);
   BATTEN_TRY(chooseBucket(lane, kAnyBucket, batch, &found, error));
   BATTEN_TRY(checkBatch(batch, bundle_->manifest().lanes.at(lane), error));
   if (bucket)
@@ -162,7 +163,8 @@ void Executor::traceStep(const PlanRun &run, u32 index) const noexcept {
 // followed by two: all have written it, and the next one, which may be in place, waits for the trace.
 void Executor::runSteps(PlanRun &plan, u32 worker, u32 workers) noexcept {
   const FpState state;
-  const bool timed = profile_ && worker == 0, meets = workers > 1, meetsAtEnd = meets && profile_, traced = trace_ != nullptr;
+  const bool timed = profile_ && worker == 0, meets = workers > 1, meetsAtEnd = meets && profile_,
+             traced = trace_ != nullptr;
   StepRun *before = nullptr;
   u64 started = 0;
   auto account = [&] {

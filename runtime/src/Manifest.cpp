@@ -82,7 +82,8 @@ Status Manifest::verifyProducer(const Report &report) noexcept {
                        "one record was expected");
   producer = view.records<batten_producer_t>(BATTEN_SECTION_PRODUCER).at(0);
   Text ignored, version;
-  if (!view.text(producer.name, &ignored) || !view.text(producer.version, &version) || !view.text(producer.llvm, &ignored))
+  if (!view.text(producer.name, &ignored) || !view.text(producer.version, &version) ||
+      !view.text(producer.llvm, &ignored))
     return report.fail(BATTEN_CORRUPT, "PRODUCER", 0, producer.name.offset, view.section(BATTEN_SECTION_STRINGS).count,
                        "a string is no UTF-8 or leaves the strings");
   if (producer.kernelAbi != BATTEN_KERNEL_ABI_VERSION)
@@ -107,17 +108,21 @@ Status Manifest::verifyFiles(const Report &report) noexcept {
       return report.fail(BATTEN_CORRUPT, "FILES", i, file.reserved, 0, "reserved field is not 0");
     const bool pack = file.kind == BATTEN_FILE_PACK;
     if (file.bytes == 0 || file.bytes > u64{INT64_MAX})
-      return report.fail(BATTEN_CORRUPT, "FILES", i, file.bytes, INT64_MAX, "size %llu is out of range", ull{file.bytes});
-    if (pack ? file.headBytes < sizeof(batten_file_header_t) || file.headBytes > file.bytes || file.headBytes % 4096 != 0
-             : file.headBytes != 0 || !allZero(file.headDigest, sizeof file.headDigest))
+      return report.fail(BATTEN_CORRUPT, "FILES", i, file.bytes, INT64_MAX, "size %llu is out of range",
+                         ull{file.bytes});
+    if (pack
+            ? file.headBytes < sizeof(batten_file_header_t) || file.headBytes > file.bytes || file.headBytes % 4096 != 0
+            : file.headBytes != 0 || !allZero(file.headDigest, sizeof file.headDigest))
       return report.fail(BATTEN_CORRUPT, "FILES", i, file.headBytes, file.bytes,
-                         "head of %llu bytes is out of range, or is given for a file that is no pack", ull{file.headBytes});
+                         "head of %llu bytes is out of range, or is given for a file that is no pack",
+                         ull{file.headBytes});
   }
   return BATTEN_OK;
 }
 
 Status Manifest::verifyTargets(const Report &report) noexcept {
-  BATTEN_TRY(verifyNames(view, BATTEN_SECTION_TARGETS, targets.count, [&](u32 i) { return targets.at(i).name; }, report));
+  BATTEN_TRY(
+      verifyNames(view, BATTEN_SECTION_TARGETS, targets.count, [&](u32 i) { return targets.at(i).name; }, report));
   for (u32 i = 0; i < targets.count; ++i) {
     batten_target_t target = targets.at(i);
     if (target.arch != BATTEN_ARCH_X86_64 && target.arch != BATTEN_ARCH_AARCH64)
@@ -135,8 +140,8 @@ Status Manifest::verifyTargets(const Report &report) noexcept {
         return report.fail(BATTEN_CORRUPT, "TARGETS", i, pack, files.count, "pack %u is no pack of FILES", pack);
     if (target.commonPack == target.panelsPack)
       return report.fail(BATTEN_CORRUPT, "TARGETS", i, target.panelsPack, 0, "its two packs are the same file");
-    if (u64 bytes = files.at(target.image).bytes; target.codeOffset % 4096 != 0 || target.codeBytes == 0 ||
-                                                  !inRange(target.codeOffset, target.codeBytes, bytes))
+    if (u64 bytes = files.at(target.image).bytes;
+        target.codeOffset % 4096 != 0 || target.codeBytes == 0 || !inRange(target.codeOffset, target.codeBytes, bytes))
       return report.fail(BATTEN_CORRUPT, "TARGETS", i, target.codeOffset, bytes,
                          "code of %llu bytes at %llu is not page-aligned or passes the image's %llu bytes",
                          ull{target.codeBytes}, ull{target.codeOffset}, ull{bytes});
@@ -162,7 +167,8 @@ Status Manifest::verifyStages(const Report &report) noexcept {
     batten_stage_t stage = stages.at(i);
     if (stage.bucketCount == 0 || !inRange(stage.firstBucket, stage.bucketCount, buckets.count))
       return report.fail(BATTEN_CORRUPT, "STAGES", i, stage.firstBucket, buckets.count,
-                         "%u buckets from %u on: there are %llu", stage.bucketCount, stage.firstBucket, ull{buckets.count});
+                         "%u buckets from %u on: there are %llu", stage.bucketCount, stage.firstBucket,
+                         ull{buckets.count});
     // Stages don't share buckets: this bounds the loop below by the file's size.
     if ((total += stage.bucketCount) > buckets.count)
       return report.fail(BATTEN_CORRUPT, "STAGES", i, total, buckets.count, "stages have more buckets than there are");
@@ -206,7 +212,8 @@ Status Manifest::verifyLanes(const Report &report) noexcept {
     laneStart_[i] = static_cast<u32>(planCount);
     planCount += stages.at(lane.stage).bucketCount;
     if (planCount > plans.count)
-      return report.fail(BATTEN_CORRUPT, "PLANS", 0, plans.count, planCount, "lanes have more buckets than there are plans");
+      return report.fail(BATTEN_CORRUPT, "PLANS", 0, plans.count, planCount,
+                         "lanes have more buckets than there are plans");
   }
   laneStart_[lanes.count] = static_cast<u32>(planCount);
   for (u32 i = 0; i < outputs.count; ++i) {
@@ -217,8 +224,9 @@ Status Manifest::verifyLanes(const Report &report) noexcept {
     if (view.checksReserved() && output.reserved != 0)
       return report.fail(BATTEN_CORRUPT, "OUTPUTS", i, output.reserved, 0, "reserved field is not 0");
   }
-  return verifyNames(view, BATTEN_SECTION_OUTPUTS, outputs.count, [&](u32 i) { return outputs.at(i).name; },
-                     [&](u32 i) { return laneOf[i]; }, report);
+  return verifyNames(
+      view, BATTEN_SECTION_OUTPUTS, outputs.count, [&](u32 i) { return outputs.at(i).name; },
+      [&](u32 i) { return laneOf[i]; }, report);
 }
 
 Status Manifest::verifyPlans(const Report &report) noexcept {
@@ -246,8 +254,8 @@ Status Manifest::verifyPlans(const Report &report) noexcept {
       return report.fail(BATTEN_CORRUPT, "PLANS", i, plan.file, files.count, "file %u is no plan of FILES", plan.file);
     u32 &slot = planFile_[plan.target * perTarget + planIndex(plan.lane, plan.bucket - stage.firstBucket)];
     if (slot != UINT32_MAX)
-      return report.fail(BATTEN_CORRUPT, "PLANS", i, slot, 0, "a second plan of lane %u, bucket %u, target %u", plan.lane,
-                         plan.bucket, plan.target);
+      return report.fail(BATTEN_CORRUPT, "PLANS", i, slot, 0, "a second plan of lane %u, bucket %u, target %u",
+                         plan.lane, plan.bucket, plan.target);
     slot = plan.file;
   }
   return BATTEN_OK;
@@ -277,8 +285,8 @@ Status Manifest::verifySelfTests(const Report &report) noexcept {
         bad(test.cuSeqlens, u64{test.seqs} + 1, false) || bad(test.markerPos, test.markers, noMarkers) ||
         bad(test.cuMarkers, u64{test.seqs} + 1, noMarkers) || bad(test.seqTypes, test.seqs, true))
       return report.fail(BATTEN_CORRUPT, "SELF_TESTS", i, test.tokens, wordCount,
-                         "an input of %u tokens, %u sequences, %u markers leaves the %llu words", test.tokens, test.seqs,
-                         test.markers, ull{wordCount});
+                         "an input of %u tokens, %u sequences, %u markers leaves the %llu words", test.tokens,
+                         test.seqs, test.markers, ull{wordCount});
   }
   return BATTEN_OK;
 }

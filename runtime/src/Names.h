@@ -22,7 +22,8 @@ template <typename NameOf, typename GroupOf>
   for (u32 i = 0; i < count; ++i) {
     Text name;
     if (!view.text(nameOf(i), &name) || name.bytes == 0)
-      return report.fail(BATTEN_CORRUPT, sectionName(kind), i, nameOf(i).offset, view.section(BATTEN_SECTION_STRINGS).count,
+      return report.fail(BATTEN_CORRUPT, sectionName(kind), i, nameOf(i).offset,
+                         view.section(BATTEN_SECTION_STRINGS).count,
                          "its name is empty, no UTF-8, or leaves the strings");
     sorted[i] = {name, i, groupOf(i)};
   }
@@ -40,7 +41,8 @@ template <typename NameOf, typename GroupOf>
 }
 
 template <typename NameOf>
-[[nodiscard]] Status verifyNames(const FileView &view, u32 kind, u64 count, NameOf nameOf, const Report &report) noexcept {
+[[nodiscard]] Status verifyNames(const FileView &view, u32 kind, u64 count, NameOf nameOf,
+                                 const Report &report) noexcept {
   return verifyNames(view, kind, count, nameOf, [](u32) { return 0u; }, report);
 }
 

@@ -99,7 +99,8 @@ Status Opener::enter(Text folder, const Report &report) noexcept {
       // A link to a directory fails as "not a directory" under O_NOFOLLOW: tell the two apart.
       struct stat info;
       int osError = errno;
-      bool isLink = osError == ENOTDIR && ::fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
+      bool isLink =
+          osError == ENOTDIR && ::fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
       return failOpen(isLink ? ELOOP : osError, report);
     }
     current.reset(fd);
@@ -147,8 +148,9 @@ Status readAt(const Fd &file, void *data, u64 bytes, u64 offset, const Report &r
     if (got < 0)
       return report.failOs(BATTEN_IO, errno, "read");
     if (got == 0)
-      return report.fail(BATTEN_IO, "", offset, offset, offset + bytes, "ends at byte %llu, %llu more were there at open",
-                         static_cast<unsigned long long>(offset), static_cast<unsigned long long>(bytes));
+      return report.fail(BATTEN_IO, "", offset, offset, offset + bytes,
+                         "ends at byte %llu, %llu more were there at open", static_cast<unsigned long long>(offset),
+                         static_cast<unsigned long long>(bytes));
     at += got, offset += static_cast<u64>(got), bytes -= static_cast<u64>(got);
   }
   return BATTEN_OK;
@@ -232,9 +234,8 @@ u64 residentBytes(const void *data, u64 bytes) noexcept {
   Fd pagemap(openRetrying(AT_FDCWD, "/proc/self/pagemap", 0));
   for (u64 done = 0; done < pages;) {
     u64 chunk = pages - done < 512 ? pages - done : 512;
-    ssize_t got = pagemap.isOpen()
-                      ? ::pread(pagemap.get(), buffer, chunk * 8, static_cast<off_t>((first + done) * 8))
-                      : -1;
+    ssize_t got =
+        pagemap.isOpen() ? ::pread(pagemap.get(), buffer, chunk * 8, static_cast<off_t>((first + done) * 8)) : -1;
     if (got == static_cast<ssize_t>(chunk * 8)) {
       for (u64 i = 0; i < chunk; ++i)
         resident += buffer[i] >> 63;

@@ -47,7 +47,8 @@ private:
 
 /// Opens the directory of a bundle. path itself may be a symbolic link (that is how a bundle is replaced atomically).
 /// Errors: IO where it can't be opened; CORRUPT where group or others may write it and that isn't allowed.
-[[nodiscard]] Status openDirectory(const char *path, bool allowWritableByOthers, Fd &directory, const Report &report) noexcept;
+[[nodiscard]] Status openDirectory(const char *path, bool allowWritableByOthers, Fd &directory,
+                                   const Report &report) noexcept;
 
 /// True where path names another directory than the one that is open.
 [[nodiscard]] bool isReplaced(const char *path, const Fd &directory) noexcept;

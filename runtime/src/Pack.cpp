@@ -32,14 +32,17 @@ u64 tensorBytes(u32 layout, u32 elem, u32 rows, u32 cols) noexcept {
   return roundUp(elems, BATTEN_ALIGNMENT);
 }
 
-Status Pack::open(const u8 *data, u32 pack, const batten_file_t &file, bool accelerated, const Report &report) noexcept {
+Status Pack::open(const u8 *data, u32 pack, const batten_file_t &file, bool accelerated,
+                  const Report &report) noexcept {
   u8 digest[Sha256::kDigestBytes];
   sha256(data, file.headBytes, accelerated, digest);
   if (std::memcmp(digest, file.headDigest, sizeof digest) != 0)
-    return report.fail(BATTEN_CORRUPT, "", 0, 0, 0, "its head differs from the digest in the manifest: damaged or mixed up");
+    return report.fail(BATTEN_CORRUPT, "", 0, 0, 0,
+                       "its head differs from the digest in the manifest: damaged or mixed up");
   BATTEN_TRY(view.open(data, file.bytes, BATTEN_FILE_PACK, report));
   if (view.section(BATTEN_SECTION_PACK).count != 1)
-    return report.fail(BATTEN_CORRUPT, "PACK", 0, view.section(BATTEN_SECTION_PACK).count, 1, "one record was expected");
+    return report.fail(BATTEN_CORRUPT, "PACK", 0, view.section(BATTEN_SECTION_PACK).count, 1,
+                       "one record was expected");
   const batten_pack_t record = view.records<batten_pack_t>(BATTEN_SECTION_PACK).at(0);
   const batten_section_t section = view.section(BATTEN_SECTION_DATA);
   if (record.pack != pack || record.alignment != BATTEN_ALIGNMENT)
@@ -51,7 +54,8 @@ Status Pack::open(const u8 *data, u32 pack, const batten_file_t &file, bool acce
                        "data of %llu bytes at %llu; section table, manifest and size of the file disagree",
                        ull{record.dataBytes}, ull{record.dataOffset});
   tensors = view.records<batten_tensor_t>(BATTEN_SECTION_TENSORS);
-  BATTEN_TRY(verifyNames(view, BATTEN_SECTION_TENSORS, tensors.count, [&](u32 i) { return tensors.at(i).name; }, report));
+  BATTEN_TRY(
+      verifyNames(view, BATTEN_SECTION_TENSORS, tensors.count, [&](u32 i) { return tensors.at(i).name; }, report));
   u64 end = record.dataOffset;
   for (u32 i = 0; i < tensors.count; ++i) {
     batten_tensor_t tensor = tensors.at(i);

@@ -33,13 +33,14 @@ struct WorkShape {
 /// First unit of a worker over attention tasks. A task costs its query rows times its sequence's keys, so sequences are cut
 /// by the prefix of length squared: by count, the worker that gets the long sequence would hold up all others.
 /// cost [seqs + 1] is that prefix, in 64 bits.
-[[nodiscard]] u32 cutTasks(const u32 *taskStart, const u64 *cost, u32 seqs, u32 heads, u32 worker, u32 workers) noexcept;
+[[nodiscard]] u32 cutTasks(const u32 *taskStart, const u64 *cost, u32 seqs, u32 heads, u32 worker,
+                           u32 workers) noexcept;
 /// First unit of a worker where there is one unit: worker 0 has it.
 [[nodiscard]] u32 cutOne(u32 worker) noexcept;
 
 /// The share of a worker.
-[[nodiscard]] UnitRange partition(const WorkShape &shape, const batten_kernel_batch_t &batch, const u64 *cost, u32 worker,
-                                  u32 workers) noexcept;
+[[nodiscard]] UnitRange partition(const WorkShape &shape, const batten_kernel_batch_t &batch, const u64 *cost,
+                                  u32 worker, u32 workers) noexcept;
 
 } // namespace batten::rt
 

@@ -36,15 +36,18 @@ Status Plan::open(const u8 *data, u64 bytes, const PlanSubject &subject, const R
 Status Plan::verifyIdentity(const PlanSubject &subject, const Report &report) noexcept {
   const Manifest &manifest = *subject.manifest;
   if (view.section(BATTEN_SECTION_PLAN).count != 1)
-    return report.fail(BATTEN_CORRUPT, "PLAN", 0, view.section(BATTEN_SECTION_PLAN).count, 1, "one record was expected");
+    return report.fail(BATTEN_CORRUPT, "PLAN", 0, view.section(BATTEN_SECTION_PLAN).count, 1,
+                       "one record was expected");
   plan = view.records<batten_plan_t>(BATTEN_SECTION_PLAN).at(0);
   if (plan.kernelAbi != BATTEN_KERNEL_ABI_VERSION)
     return report.fail(BATTEN_VERSION, "PLAN", 0, plan.kernelAbi, BATTEN_KERNEL_ABI_VERSION,
-                       "kernel ABI %u, this runtime calls %u: compile again", plan.kernelAbi, BATTEN_KERNEL_ABI_VERSION);
+                       "kernel ABI %u, this runtime calls %u: compile again", plan.kernelAbi,
+                       BATTEN_KERNEL_ABI_VERSION);
   const batten_target_t target = manifest.targets.at(subject.target);
   Text lane = manifest.text(manifest.lanes.at(subject.lane).name), targetName = manifest.text(target.name), found;
   if (!view.text(plan.lane, &found) || !found.equals(lane))
-    return report.fail(BATTEN_CORRUPT, "PLAN", 0, subject.lane, 0, "is not for lane \"%.*s\": mixed up", BATTEN_TEXT(lane));
+    return report.fail(BATTEN_CORRUPT, "PLAN", 0, subject.lane, 0, "is not for lane \"%.*s\": mixed up",
+                       BATTEN_TEXT(lane));
   if (!view.text(plan.target, &found) || !found.equals(targetName))
     return report.fail(BATTEN_CORRUPT, "PLAN", 0, subject.target, 0, "is not for target \"%.*s\": mixed up",
                        BATTEN_TEXT(targetName));
@@ -58,16 +61,17 @@ Status Plan::verifyIdentity(const PlanSubject &subject, const Report &report) no
     const u8 *digest;
     u32 file;
   };
-  for (const Made &made : {Made{"image", plan.imageDigest, target.image}, Made{"pack", plan.commonDigest, target.commonPack},
-                           Made{"pack", plan.panelsDigest, target.panelsPack}}) {
+  for (const Made &made :
+       {Made{"image", plan.imageDigest, target.image}, Made{"pack", plan.commonDigest, target.commonPack},
+        Made{"pack", plan.panelsDigest, target.panelsPack}}) {
     const batten_file_t file = manifest.files.at(made.file);
     Text path = manifest.text(file.path);
     if (std::memcmp(made.digest, file.digest, sizeof file.digest) != 0)
-      return report.fail(BATTEN_CORRUPT, "PLAN", 0, made.file, 0, "was made for another %s than %.*s: mixed up", made.what,
-                         BATTEN_TEXT(path));
+      return report.fail(BATTEN_CORRUPT, "PLAN", 0, made.file, 0, "was made for another %s than %.*s: mixed up",
+                         made.what, BATTEN_TEXT(path));
   }
-  if (plan.arenaBytes > kMaxArenaBytes || plan.arenaBytes % BATTEN_ALIGNMENT != 0 || plan.scratchBytes > kMaxArenaBytes ||
-      plan.scratchBytes % BATTEN_ALIGNMENT != 0)
+  if (plan.arenaBytes > kMaxArenaBytes || plan.arenaBytes % BATTEN_ALIGNMENT != 0 ||
+      plan.scratchBytes > kMaxArenaBytes || plan.scratchBytes % BATTEN_ALIGNMENT != 0)
     return report.fail(BATTEN_CORRUPT, "PLAN", 0, plan.arenaBytes, kMaxArenaBytes,
                        "arena of %llu and scratch of %llu bytes: too large or no multiple of %u", ull{plan.arenaBytes},
                        ull{plan.scratchBytes}, BATTEN_ALIGNMENT);
@@ -93,7 +97,8 @@ Status Plan::verifyBuffers(const Report &report) noexcept {
         !inRange(buffer.offset, bytes, plan.arenaBytes))
       return report.fail(BATTEN_CORRUPT, "BUFFERS", i, buffer.offset, plan.arenaBytes,
                          "%llu rows of %llu bytes at %llu: not aligned or past the arena's %llu bytes",
-                         ull{capacity(buffer.rowKind)}, ull{buffer.strideBytes}, ull{buffer.offset}, ull{plan.arenaBytes});
+                         ull{capacity(buffer.rowKind)}, ull{buffer.strideBytes}, ull{buffer.offset},
+                         ull{plan.arenaBytes});
   }
   return BATTEN_OK;
 }
@@ -115,16 +120,18 @@ Status Plan::verifyWeights(const PlanSubject &subject, const Report &report) noe
     if (!view.text(weight.name, &name) || !name.equals(wanted) || weight.layout != tensor.layout ||
         weight.elem != tensor.elem || weight.rows != tensor.rows || weight.cols != tensor.cols ||
         weight.bytes != tensor.bytes)
-      return report.fail(BATTEN_CORRUPT, "WEIGHTS", i, weight.offset, tensor.offset,
-                         "differs from tensor \"%.*s\" of its pack in name, layout, element type, shape or size: mixed up",
-                         BATTEN_TEXT(wanted));
+      return report.fail(
+          BATTEN_CORRUPT, "WEIGHTS", i, weight.offset, tensor.offset,
+          "differs from tensor \"%.*s\" of its pack in name, layout, element type, shape or size: mixed up",
+          BATTEN_TEXT(wanted));
   }
   return BATTEN_OK;
 }
 
 Status Plan::verifyKernels(const PlanSubject &subject, const Report &report) noexcept {
   const batten_target_t target = subject.manifest->targets.at(subject.target);
-  BATTEN_TRY(verifyNames(view, BATTEN_SECTION_KERNELS, kernels.count, [&](u32 i) { return kernels.at(i).name; }, report));
+  BATTEN_TRY(
+      verifyNames(view, BATTEN_SECTION_KERNELS, kernels.count, [&](u32 i) { return kernels.at(i).name; }, report));
   for (u32 i = 0; i < kernels.count; ++i) {
     const batten_kernel_t kernel = kernels.at(i);
     Text key;
@@ -195,7 +202,8 @@ Status Plan::verifySteps(const Report &report) noexcept {
                          "scratch of %llu bytes, the plan has %llu", ull{step.scratchBytes}, ull{plan.scratchBytes});
     const batten_kernel_t kernel = kernels.at(step.kernel);
     if (kernel.domain == BATTEN_DOMAIN_TASKS && step.rowKind != BATTEN_ROWS_TOKENS)
-      return report.fail(BATTEN_CORRUPT, "STEPS", i, step.rowKind, BATTEN_ROWS_TOKENS, "tasks over rows that are no tokens");
+      return report.fail(BATTEN_CORRUPT, "STEPS", i, step.rowKind, BATTEN_ROWS_TOKENS,
+                         "tasks over rows that are no tokens");
     BATTEN_TRY(verifyOperands(i, step, kernel, report));
     if (kernel.domain == BATTEN_DOMAIN_PANELS)
       BATTEN_TRY(verifyPanels(i, step, kernel, report));
@@ -219,7 +227,8 @@ Status Plan::verifyOperands(u32 step, const batten_step_t &record, const batten_
   for (u64 k = record.firstOperand; k <= last; ++k) {
     const batten_operand_t operand = operands.at(k);
     if (k != last && operand.access != BATTEN_ACCESS_READ)
-      return report.fail(BATTEN_CORRUPT, "STEPS", step, k, last, "operand %llu is written, only the last may be", ull{k});
+      return report.fail(BATTEN_CORRUPT, "STEPS", step, k, last, "operand %llu is written, only the last may be",
+                         ull{k});
     if (operand.kind != BATTEN_OPERAND_BUFFER)
       continue;
     if (k != last && operand.index == output.index)
@@ -244,8 +253,8 @@ Status Plan::verifyPanels(u32 step, const batten_step_t &record, const batten_ke
       if (const batten_weight_t weight = weights.at(operand.index); weight.layout == BATTEN_LAYOUT_PANELS)
         found = ceilDiv(weight.rows, BATTEN_PANEL_COLS);
   if (found != kernel.panels)
-    return report.fail(BATTEN_CORRUPT, "STEPS", step, found, kernel.panels, "%llu panels of weight or output, %u of kernel",
-                       ull{found}, kernel.panels);
+    return report.fail(BATTEN_CORRUPT, "STEPS", step, found, kernel.panels,
+                       "%llu panels of weight or output, %u of kernel", ull{found}, kernel.panels);
   return BATTEN_OK;
 }
 
@@ -253,8 +262,8 @@ Status Plan::verifyOutputs(const PlanSubject &subject, const Report &report) noe
   const Manifest &manifest = *subject.manifest;
   const batten_lane_t lane = manifest.lanes.at(subject.lane);
   if (outputs.count != lane.outputCount)
-    return report.fail(BATTEN_CORRUPT, "PLAN_OUTPUTS", 0, outputs.count, lane.outputCount, "%llu outputs, the lane has %u",
-                       ull{outputs.count}, lane.outputCount);
+    return report.fail(BATTEN_CORRUPT, "PLAN_OUTPUTS", 0, outputs.count, lane.outputCount,
+                       "%llu outputs, the lane has %u", ull{outputs.count}, lane.outputCount);
   for (u32 i = 0; i < outputs.count; ++i) {
     const batten_plan_output_t output = outputs.at(i);
     if (output.buffer >= buffers.count || (view.checksReserved() && output.reserved != 0))

@@ -12,7 +12,7 @@ namespace batten::rt {
 /// What a plan is proved against.
 struct PlanSubject {
   const Manifest *manifest;
-  const Pack *packs; // [2], by batten_pack_index
+  const Pack *packs;        // [2], by batten_pack_index
   u32 target, lane, bucket; // bucket within the lane's stage
 };
 

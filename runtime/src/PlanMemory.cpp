@@ -90,8 +90,8 @@ Status Plan::verifyLiveRanges(const Report &report) noexcept {
       range.last = i;
     });
     if (unwritten != kNever)
-      return report.fail(BATTEN_CORRUPT, "STEPS", i, unwritten, buffers.count, "reads buffer %u before any step writes it",
-                         unwritten);
+      return report.fail(BATTEN_CORRUPT, "STEPS", i, unwritten, buffers.count,
+                         "reads buffer %u before any step writes it", unwritten);
   }
   for (u32 i = 0; i < outputs.count; ++i) {
     Range &range = ranges[outputs.at(i).buffer];
@@ -122,7 +122,8 @@ Status Plan::verifyLiveRanges(const Report &report) noexcept {
   }
   if (plan.lowerBoundBytes != peak)
     return report.fail(BATTEN_CORRUPT, "PLAN", 0, plan.lowerBoundBytes, peak,
-                       "lower bound of %llu bytes, its steps have %llu live at most", ull{plan.lowerBoundBytes}, ull{peak});
+                       "lower bound of %llu bytes, its steps have %llu live at most", ull{plan.lowerBoundBytes},
+                       ull{peak});
   return BATTEN_OK;
 }
 

@@ -46,7 +46,8 @@ Status Pool::start(u32 threads, u32 spinMicroseconds, const Report &report) noex
   const u32 usable = os::defaultThreads(allowed, os::quotaCpus(""));
   threads = threads ? threads : usable;
   if (threads > kMaxThreads)
-    return report.fail(BATTEN_BAD_ARGUMENT, "", 0, threads, kMaxThreads, "%u threads, at most %u", threads, kMaxThreads);
+    return report.fail(BATTEN_BAD_ARGUMENT, "", 0, threads, kMaxThreads, "%u threads, at most %u", threads,
+                       kMaxThreads);
   if (spinMicroseconds == UINT32_MAX)
     spinMicroseconds = threads > usable ? 0 : kDefaultSpinMicroseconds;
   if (spinMicroseconds > kMaxSpinMicroseconds)

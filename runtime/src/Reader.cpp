@@ -33,11 +33,23 @@ constexpr SectionKind kSections[FileView::kSectionKinds] = {
     {"NOTES", sizeof(batten_note_t), false, BATTEN_FILE_MANIFEST},
     {"WORDS", 4, true, BATTEN_FILE_MANIFEST},
     {"SELF_TESTS", sizeof(batten_self_test_t), false, BATTEN_FILE_MANIFEST},
-    {}, {}, {}, {}, {}, {}, {},
+    {},
+    {},
+    {},
+    {},
+    {},
+    {},
+    {},
     {"PACK", sizeof(batten_pack_t), false, BATTEN_FILE_PACK},
     {"TENSORS", sizeof(batten_tensor_t), false, BATTEN_FILE_PACK},
     {"DATA", 1, true, BATTEN_FILE_PACK},
-    {}, {}, {}, {}, {}, {}, {},
+    {},
+    {},
+    {},
+    {},
+    {},
+    {},
+    {},
     {"PLAN", sizeof(batten_plan_t), false, BATTEN_FILE_PLAN},
     {"BUFFERS", sizeof(batten_buffer_t), false, BATTEN_FILE_PLAN},
     {"WEIGHTS", sizeof(batten_weight_t), false, BATTEN_FILE_PLAN},
@@ -101,8 +113,8 @@ Status FileView::readHeader(u32 kind, const Report &report) noexcept {
     return report.fail(BATTEN_CORRUPT, "", 0, 0, 0, "not a file of a bundle: its first bytes are wrong");
   if (header_.major != BATTEN_FORMAT_MAJOR)
     return report.fail(BATTEN_VERSION, "", 0, header_.major, BATTEN_FORMAT_MAJOR,
-                       "format version %u.%u, this runtime reads %u.x", unsigned{header_.major}, unsigned{header_.minor},
-                       BATTEN_FORMAT_MAJOR);
+                       "format version %u.%u, this runtime reads %u.x", unsigned{header_.major},
+                       unsigned{header_.minor}, BATTEN_FORMAT_MAJOR);
   if (u64 unknown = header_.neededFeatures & ~BATTEN_KNOWN_FEATURES)
     return report.fail(BATTEN_VERSION, "", 0, header_.neededFeatures, BATTEN_KNOWN_FEATURES,
                        "needs format features 0x%llx that this runtime (format %u.%u) doesn't know", ull{unknown},
@@ -113,8 +125,8 @@ Status FileView::readHeader(u32 kind, const Report &report) noexcept {
     return report.fail(BATTEN_CORRUPT, "", 0, bytes_, header_.fileBytes, "%llu bytes long, its header says %llu",
                        ull{bytes_}, ull{header_.fileBytes});
   if (header_.headerBytes != sizeof header_)
-    return report.fail(BATTEN_CORRUPT, "", 0, header_.headerBytes, sizeof header_, "header of %u bytes, %zu were expected",
-                       header_.headerBytes, sizeof header_);
+    return report.fail(BATTEN_CORRUPT, "", 0, header_.headerBytes, sizeof header_,
+                       "header of %u bytes, %zu were expected", header_.headerBytes, sizeof header_);
   if (checksReserved() && !allZero(header_.reserved, sizeof header_.reserved))
     return report.fail(BATTEN_CORRUPT, "", 0, 1, 0, "reserved bytes of the header are not 0");
   if (header_.sectionCount > kMaxSections)
@@ -193,7 +205,8 @@ bool FileView::text(batten_string_t string, Text *text) const noexcept {
 }
 
 Text FileView::verifiedText(batten_string_t string) const noexcept {
-  return {reinterpret_cast<const char *>(data_ + sections_[BATTEN_SECTION_STRINGS].offset + string.offset), string.bytes};
+  return {reinterpret_cast<const char *>(data_ + sections_[BATTEN_SECTION_STRINGS].offset + string.offset),
+          string.bytes};
 }
 
 } // namespace batten::rt

@@ -52,9 +52,15 @@ Status Report::failOs(Status status, int osError, const char *doing) const noexc
     int code;
     const char *text;
   };
-  static constexpr Name kNames[] = {{2, "no such file or directory"}, {13, "permission denied"}, {20, "not a directory"},
-                                    {12, "out of memory"},            {24, "too many open files"}, {40, "is a symbolic link"},
-                                    {1, "not permitted"},             {5, "input/output error"},   {21, "is a directory"}};
+  static constexpr Name kNames[] = {{2, "no such file or directory"},
+                                    {13, "permission denied"},
+                                    {20, "not a directory"},
+                                    {12, "out of memory"},
+                                    {24, "too many open files"},
+                                    {40, "is a symbolic link"},
+                                    {1, "not permitted"},
+                                    {5, "input/output error"},
+                                    {21, "is a directory"}};
   const char *text = "failed";
   for (Name name : kNames)
     text = name.code == osError ? name.text : text;

@@ -20,8 +20,8 @@ public:
 
   /// Fills the error and returns status. section is a section's name or ""; index is the record at fault. The message is
   /// "<where>: <section>[<index>]: <text>", the parts that are empty left out.
-  [[nodiscard, gnu::format(printf, 7, 8), gnu::cold]] Status fail(Status status, const char *section, u64 index, u64 found,
-                                                                  u64 limit, const char *format, ...) const noexcept;
+  [[nodiscard, gnu::format(printf, 7, 8), gnu::cold]] Status
+  fail(Status status, const char *section, u64 index, u64 found, u64 limit, const char *format, ...) const noexcept;
   /// A failed call to the operating system.
   [[nodiscard, gnu::cold]] Status failOs(Status status, int osError, const char *doing) const noexcept;
   [[nodiscard, gnu::cold]] Status outOfMemory(u64 bytes) const noexcept;

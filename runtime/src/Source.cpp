@@ -52,7 +52,8 @@ const batten_blob_t *Source::findBlob(Text path) const noexcept {
 
 Status Source::openManifest(SourceFile &file, const Report &report) const noexcept {
   if (isDirectory())
-    return os::Opener(directory_.get(), allowWritableByOthers_).open(textOf(kManifestPath), file.file, &file.bytes, report);
+    return os::Opener(directory_.get(), allowWritableByOthers_)
+        .open(textOf(kManifestPath), file.file, &file.bytes, report);
   const batten_blob_t *blob = findBlob(textOf(kManifestPath));
   if (!blob)
     return report.fail(BATTEN_IO, "", 0, 0, 0, "no such blob");
@@ -87,7 +88,8 @@ Status readFile(const SourceFile &file, void *data, u64 bytes, u64 offset, const
 
 Status checkFileDigest(const u8 *found, const batten_file_t &file, const Report &report) noexcept {
   if (std::memcmp(found, file.digest, sizeof file.digest) != 0)
-    return report.fail(BATTEN_CORRUPT, "", 0, 0, 0, "its bytes differ from the digest in the manifest: damaged or mixed up");
+    return report.fail(BATTEN_CORRUPT, "", 0, 0, 0,
+                       "its bytes differ from the digest in the manifest: damaged or mixed up");
   return BATTEN_OK;
 }
 

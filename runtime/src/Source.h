@@ -25,7 +25,8 @@ public:
 
   [[nodiscard]] Status openManifest(SourceFile &file, const Report &report) const noexcept;
   /// Opens a file of the manifest and checks its size.
-  [[nodiscard]] Status open(const Manifest &manifest, u32 file, SourceFile &opened, const Report &report) const noexcept;
+  [[nodiscard]] Status open(const Manifest &manifest, u32 file, SourceFile &opened,
+                            const Report &report) const noexcept;
   /// True where path has come to name another directory than the one that is open.
   [[nodiscard]] bool isReplaced(const char *path) const noexcept { return os::isReplaced(path, directory_); }
   [[nodiscard]] bool isDirectory() const noexcept { return directory_.isOpen(); }
@@ -44,7 +45,8 @@ private:
 [[nodiscard]] Status readFile(const SourceFile &file, void *data, u64 bytes, u64 offset, const Report &report) noexcept;
 /// SHA-256 of a file, read in blocks; each block is also handed to sink(data, bytes), which returns a status.
 template <typename Sink>
-[[nodiscard]] Status hashFile(const SourceFile &file, bool accelerated, u8 *digest, const Report &report, Sink sink) noexcept {
+[[nodiscard]] Status hashFile(const SourceFile &file, bool accelerated, u8 *digest, const Report &report,
+                              Sink sink) noexcept {
   constexpr u64 kBlockBytes = u64{256} << 10;
   Bytes block;
   if (!block.create(file.bytes < kBlockBytes ? file.bytes : kBlockBytes))

@@ -30,9 +30,13 @@ using u64 = std::uint64_t;
 using Status = batten_status_t;
 
 /// True where a * b fits 64 bits; *result is the product then.
-[[nodiscard]] inline bool checkedMul(u64 a, u64 b, u64 *result) noexcept { return !__builtin_mul_overflow(a, b, result); }
+[[nodiscard]] inline bool checkedMul(u64 a, u64 b, u64 *result) noexcept {
+  return !__builtin_mul_overflow(a, b, result);
+}
 /// True where a + b fits 64 bits; *result is the sum then.
-[[nodiscard]] inline bool checkedAdd(u64 a, u64 b, u64 *result) noexcept { return !__builtin_add_overflow(a, b, result); }
+[[nodiscard]] inline bool checkedAdd(u64 a, u64 b, u64 *result) noexcept {
+  return !__builtin_add_overflow(a, b, result);
+}
 /// True where [offset, offset + bytes) lies in [0, total).
 [[nodiscard]] inline bool inRange(u64 offset, u64 bytes, u64 total) noexcept {
   return offset <= total && bytes <= total - offset;
@@ -66,7 +70,9 @@ struct Text {
   }
   [[nodiscard]] batten_text_t toC() const noexcept { return {data, bytes}; }
 };
-[[nodiscard]] inline Text textOf(const char *string) noexcept { return {string, static_cast<u32>(std::strlen(string))}; }
+[[nodiscard]] inline Text textOf(const char *string) noexcept {
+  return {string, static_cast<u32>(std::strlen(string))};
+}
 /// Precision and data of a text for printf's "%.*s", cut to what a message can use.
 #define BATTEN_TEXT(text) static_cast<int>((text).bytes < 200 ? (text).bytes : 200), (text).data
 
@@ -114,7 +120,8 @@ public:
 
   [[nodiscard]] bool create(u64 bytes) noexcept {
     std::free(data_);
-    data_ = bytes > (u64{1} << 62) ? nullptr : static_cast<u8 *>(std::aligned_alloc(64, roundUp(bytes ? bytes : 1, 64)));
+    data_ =
+        bytes > (u64{1} << 62) ? nullptr : static_cast<u8 *>(std::aligned_alloc(64, roundUp(bytes ? bytes : 1, 64)));
     bytes_ = data_ ? bytes : 0;
     return data_ != nullptr;
   }
@@ -135,7 +142,8 @@ private:
 
 /// Makes a T in memory of malloc; nullptr where memory is short. destroy undoes it.
 template <typename T> [[nodiscard]] T *create() noexcept {
-  void *memory = std::aligned_alloc(alignof(T) < 64 ? 64 : alignof(T), roundUp(sizeof(T), alignof(T) < 64 ? 64 : alignof(T)));
+  void *memory =
+      std::aligned_alloc(alignof(T) < 64 ? 64 : alignof(T), roundUp(sizeof(T), alignof(T) < 64 ? 64 : alignof(T)));
   return memory ? new (memory) T() : nullptr;
 }
 template <typename T> void destroy(T *object) noexcept {

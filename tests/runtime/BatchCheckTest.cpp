@@ -33,10 +33,12 @@ protected:
     return spec;
   }
   /// Both the run and the check without a run must refuse, with the same details; then a right batch still runs.
-  void expectRefused(const Batch &batch, const char *array, uint64_t index, int64_t found, uint64_t limit, uint64_t sequence) {
+  void expectRefused(const Batch &batch, const char *array, uint64_t index, int64_t found, uint64_t limit,
+                     uint64_t sequence) {
     expectRefused(batch.view(), array, index, found, limit, sequence);
   }
-  void expectRefused(const batten_batch_t &view, const char *array, uint64_t index, int64_t found, uint64_t limit, uint64_t sequence) {
+  void expectRefused(const batten_batch_t &view, const char *array, uint64_t index, int64_t found, uint64_t limit,
+                     uint64_t sequence) {
     for (int i = 0; i < 2; ++i) {
       uint32_t bucket = 77;
       const batten_status_t status = i ? batten_check_batch(executor_.get(), 0, &view, &bucket, &error_)
@@ -225,7 +227,9 @@ TEST_F(BatchCheckTest, ManyShortSequences) {
   batten_output_view_t output = {};
   ASSERT_EQ(batten_run(executor.get(), &view, &output, 1, nullptr, &error_), BATTEN_OK) << error_.message;
   const Outputs last = reference(sequenceOf(batch, 79999));
-  EXPECT_EQ(std::memcmp(static_cast<const char *>(output.data) + 79999 * output.strideBytes, last.pooled.data(), kWidth * 4), 0);
+  EXPECT_EQ(
+      std::memcmp(static_cast<const char *>(output.data) + 79999 * output.strideBytes, last.pooled.data(), kWidth * 4),
+      0);
   const Batch more = makeBatch(std::vector<uint32_t>(80001, 15), 1);
   const batten_batch_t moreView = more.view();
   EXPECT_EQ(batten_run(executor.get(), &moreView, nullptr, 0, nullptr, &error_), BATTEN_NO_BUCKET);

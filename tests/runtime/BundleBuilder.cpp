@@ -88,7 +88,8 @@ void sealHeader(uint8_t *file, uint64_t coveredBytes) {
 static batten_section_t findSection(const FileBytes &file, uint32_t kind) {
   const auto header = recordAt<batten_file_header_t>(file, 0);
   for (uint32_t i = 0; i < header.sectionCount; ++i)
-    if (const auto section = recordAt<batten_section_t>(file, sizeof header + i * sizeof(batten_section_t)); section.kind == kind)
+    if (const auto section = recordAt<batten_section_t>(file, sizeof header + i * sizeof(batten_section_t));
+        section.kind == kind)
       return section;
   return {0, 0, std::string::npos, 0, 0};
 }
@@ -96,7 +97,8 @@ static batten_section_t findSection(const FileBytes &file, uint32_t kind) {
 size_t sectionOffset(const FileBytes &file, uint32_t kind) { return findSection(file, kind).offset; }
 size_t sectionCount(const FileBytes &file, uint32_t kind) { return findSection(file, kind).count; }
 
-void PackSpec::add(std::string_view name, uint32_t layout, uint32_t rows, uint32_t cols, const std::vector<float> &values) {
+void PackSpec::add(std::string_view name, uint32_t layout, uint32_t rows, uint32_t cols,
+                   const std::vector<float> &values) {
   std::vector<float> laid;
   if (layout == BATTEN_LAYOUT_PANELS) {
     laid.resize(roundUp(rows, 32) * cols);
@@ -174,7 +176,8 @@ Files serialize(BundleSpec spec) {
       std::memcpy(plan.plan.imageDigest, records.at(spec.imageFile(plan.target)).digest, 32);
     }
     for (batten_weight_t &weight : plan.weights)
-      if (auto found = tensors.find(plan.strings.bytes.substr(weight.name.offset, weight.name.bytes)); found != tensors.end())
+      if (auto found = tensors.find(plan.strings.bytes.substr(weight.name.offset, weight.name.bytes));
+          found != tensors.end())
         weight.offset += found->second.offset;
     FileWriter writer(BATTEN_FILE_PLAN);
     writer.add(BATTEN_SECTION_STRINGS, 1, plan.strings.bytes.data(), plan.strings.bytes.size());
@@ -219,7 +222,8 @@ Sealer::Sealer(const Files &intact) {
     if (record.kind == BATTEN_FILE_PLAN)
       files_.back().plan = sectionOffset(intact.at(files_.back().path), BATTEN_SECTION_PLAN);
   }
-  const size_t plans = sectionOffset(manifest, BATTEN_SECTION_PLANS), targets = sectionOffset(manifest, BATTEN_SECTION_TARGETS);
+  const size_t plans = sectionOffset(manifest, BATTEN_SECTION_PLANS),
+               targets = sectionOffset(manifest, BATTEN_SECTION_TARGETS);
   for (size_t i = 0, count = sectionCount(manifest, BATTEN_SECTION_PLANS); i < count; ++i) {
     const auto ref = recordAt<batten_plan_ref_t>(manifest, plans + i * sizeof(batten_plan_ref_t));
     files_[ref.file].target = recordAt<batten_target_t>(manifest, targets + ref.target * sizeof(batten_target_t));
@@ -241,8 +245,10 @@ void Sealer::sealPlan(size_t file, const Access &data) const {
   const uint8_t *records = data(kManifest) + filesAt_ + offsetof(batten_file_t, digest);
   uint8_t *out = data(file) + plan.plan;
   std::memcpy(out + offsetof(batten_plan_t, imageDigest), records + plan.target.image * sizeof(batten_file_t), 32);
-  std::memcpy(out + offsetof(batten_plan_t, commonDigest), records + plan.target.commonPack * sizeof(batten_file_t), 32);
-  std::memcpy(out + offsetof(batten_plan_t, panelsDigest), records + plan.target.panelsPack * sizeof(batten_file_t), 32);
+  std::memcpy(out + offsetof(batten_plan_t, commonDigest), records + plan.target.commonPack * sizeof(batten_file_t),
+              32);
+  std::memcpy(out + offsetof(batten_plan_t, panelsDigest), records + plan.target.panelsPack * sizeof(batten_file_t),
+              32);
   sealHeader(data(file), plan.record.bytes);
   sealFile(file, data);
 }
@@ -271,7 +277,8 @@ void Sealer::sealAll(const Access &data) const {
 
 void reseal(Files &files, const Files &original) {
   const Sealer sealer(original);
-  sealer.sealAll([&](size_t file) { return files.at(file == Sealer::kManifest ? "manifest.bin" : sealer.path(file)).data(); });
+  sealer.sealAll(
+      [&](size_t file) { return files.at(file == Sealer::kManifest ? "manifest.bin" : sealer.path(file)).data(); });
 }
 
 Blobs::Blobs(const Files &files) {
@@ -314,7 +321,8 @@ void writeFiles(const Files &files, const std::string &directory) {
     fs::create_directories(full.parent_path());
     for (fs::path folder = full.parent_path(); folder != directory; folder = folder.parent_path())
       fs::permissions(folder, fs::perms(0755));
-    std::ofstream(full, std::ios::binary).write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(full, std::ios::binary)
+        .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     fs::permissions(full, fs::perms(0644));
   }
 }

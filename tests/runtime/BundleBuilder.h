@@ -87,7 +87,7 @@ struct BundleSpec {
   std::vector<batten_note_t> notes;
   std::vector<uint32_t> words;
   std::vector<batten_self_test_t> selfTests;
-  std::vector<PackSpec> packs; // common, panels; shared by all targets
+  std::vector<PackSpec> packs;                           // common, panels; shared by all targets
   std::vector<std::pair<std::string, FileBytes>> images; // one a target
   std::vector<PlanSpec> plans;
   std::vector<batten_file_t> files; // filled by serialize; bend sees and may change them

@@ -73,11 +73,14 @@ protected:
     options.level = level;
     batten_bundle_t *bundle = nullptr;
     allocatedBytes = 0;
-    const batten_status_t status = batten_bundle_open_blobs(blobs_.list().data(), blobs_.list().size(), &options, &bundle, &error_);
+    const batten_status_t status =
+        batten_bundle_open_blobs(blobs_.list().data(), blobs_.list().size(), &options, &bundle, &error_);
     // The full level reads each file through a block; tables are a fixed part and a few times the records.
     EXPECT_LE(allocatedBytes.load(), 4 * totalBytes_ + 65536) << error_.message;
     if (status != BATTEN_OK) {
-      EXPECT_TRUE(status == BATTEN_CORRUPT || status == BATTEN_VERSION || status == BATTEN_UNSUPPORTED || status == BATTEN_IO) << error_.message;
+      EXPECT_TRUE(status == BATTEN_CORRUPT || status == BATTEN_VERSION || status == BATTEN_UNSUPPORTED ||
+                  status == BATTEN_IO)
+          << error_.message;
       EXPECT_NE(error_.where[0], '\0');
       EXPECT_NE(error_.message[0], '\0');
       return false;
@@ -101,7 +104,8 @@ TEST_F(CorruptionTest, IntactOpens) {
   for (size_t i = 0; i < sealer_.fileCount(); ++i) {
     seal(i);
     EXPECT_TRUE(open(BATTEN_VERIFY_FULL)) << error_.message;
-    EXPECT_EQ(std::memcmp(data(i), intact_.at(path(i)).data(), sealer_.bytes(i)), 0); // sealing what is right changes nothing
+    EXPECT_EQ(std::memcmp(data(i), intact_.at(path(i)).data(), sealer_.bytes(i)),
+              0); // sealing what is right changes nothing
   }
 }
 
@@ -188,13 +192,22 @@ TEST_F(CorruptionTest, EveryBitUnderRightDigestsOpensOrIsRefused) {
     }
   EXPECT_GT(opened, 100u); // names, flop counts
   EXPECT_GT(refused, opened);
-  std::printf("resealed bits: %llu refused, %llu opened\n", static_cast<unsigned long long>(refused), static_cast<unsigned long long>(opened));
+  std::printf("resealed bits: %llu refused, %llu opened\n", static_cast<unsigned long long>(refused),
+              static_cast<unsigned long long>(opened));
 }
 
 /// Changes some bytes as a careless or clever writer would.
 void mutate(uint8_t *data, uint64_t bytes, std::mt19937_64 &random) {
-  static constexpr uint64_t kValues[] = {0, 1, 2, 3, 31, 63, 64, 65, 127, 128, 255, 4096, INT32_MAX, uint64_t{1} << 31, UINT32_MAX,
-                                         uint64_t{1} << 32, INT64_MAX, uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 63};
+  static constexpr uint64_t kValues[] = {0,          1,
+                                         2,          3,
+                                         31,         63,
+                                         64,         65,
+                                         127,        128,
+                                         255,        4096,
+                                         INT32_MAX,  uint64_t{1} << 31,
+                                         UINT32_MAX, uint64_t{1} << 32,
+                                         INT64_MAX,  uint64_t{1} << 63,
+                                         UINT64_MAX, UINT64_MAX - 63};
   for (uint64_t count = 1 + random() % 3; count-- > 0;) {
     // Headers and section tables come first in a file and matter most.
     const uint64_t reach = random() % 4 == 0 && bytes > 512 ? 512 : bytes;
@@ -230,13 +243,16 @@ void mutate(uint8_t *data, uint64_t bytes, std::mt19937_64 &random) {
 
 TEST_F(CorruptionTest, SeededMutations) {
   const uint64_t seed = environmentNumber("BATTEN_SEED", 20), count = environmentNumber("BATTEN_MUTATIONS", 200000);
-  std::printf("seed %llu, %llu mutations\n", static_cast<unsigned long long>(seed), static_cast<unsigned long long>(count));
+  std::printf("seed %llu, %llu mutations\n", static_cast<unsigned long long>(seed),
+              static_cast<unsigned long long>(count));
   std::mt19937_64 random(seed);
   uint64_t opened = 0, refused = 0, rawRefused = 0;
   double slowest = 0;
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t pick = random() % 16;
-    const size_t file = pick < 6 ? Sealer::kManifest : pick < 13 ? 3 + random() % (sealer_.fileCount() - 3) : random() % 3;
+    const size_t file = pick < 6    ? Sealer::kManifest
+                        : pick < 13 ? 3 + random() % (sealer_.fileCount() - 3)
+                                    : random() % 3;
     const bool raw = random() % 4 == 0;
     const bool pack = file < 2;
     // Weights may be anything: packs are changed in their heads.

@@ -71,10 +71,13 @@ TEST_F(ExecutorTest, SequenceHasTheSameBitsAloneInAnyBatchBucketAndThreadCount) 
         const Outputs found = runModel(executor.get(), batch, bucket);
         for (size_t i = 0; i < order.size(); ++i) {
           const Outputs &wanted = alone[order[i]];
-          const auto first = found.hidden.begin() + batch.cuSeqlens[i] * kWidth, last = found.hidden.begin() + batch.cuSeqlens[i + 1] * kWidth;
-          EXPECT_TRUE(sameBits(std::vector<float>(first, last), wanted.hidden)) << "threads " << threads << " bucket " << bucket << " sequence " << order[i];
+          const auto first = found.hidden.begin() + batch.cuSeqlens[i] * kWidth,
+                     last = found.hidden.begin() + batch.cuSeqlens[i + 1] * kWidth;
+          EXPECT_TRUE(sameBits(std::vector<float>(first, last), wanted.hidden))
+              << "threads " << threads << " bucket " << bucket << " sequence " << order[i];
           const auto row = found.pooled.begin() + static_cast<long>(i) * kWidth;
-          EXPECT_TRUE(sameBits(std::vector<float>(row, row + kWidth), wanted.pooled)) << "threads " << threads << " bucket " << bucket << " sequence " << order[i];
+          EXPECT_TRUE(sameBits(std::vector<float>(row, row + kWidth), wanted.pooled))
+              << "threads " << threads << " bucket " << bucket << " sequence " << order[i];
         }
       }
     }
@@ -101,9 +104,20 @@ TEST_F(ExecutorTest, TakesTheSmallestBucketThatHoldsTheBatch) {
     std::vector<uint32_t> lengths;
     uint32_t bucket;
   };
-  const Case cases[] = {{{7}, 0},  {{8}, 0},  {{9}, 1},   {{31}, 1},  {{32}, 1},  {{33}, 2}, {{199}, 2}, {{200}, 2},
-                        {{1, 1, 1}, 0}, {{1, 1, 1, 1}, 0}, {{1, 1, 1, 1, 1}, 1}, {std::vector<uint32_t>(8, 1), 1},
-                        {std::vector<uint32_t>(9, 0), 2}, {std::vector<uint32_t>(64, 1), 2}};
+  const Case cases[] = {{{7}, 0},
+                        {{8}, 0},
+                        {{9}, 1},
+                        {{31}, 1},
+                        {{32}, 1},
+                        {{33}, 2},
+                        {{199}, 2},
+                        {{200}, 2},
+                        {{1, 1, 1}, 0},
+                        {{1, 1, 1, 1}, 0},
+                        {{1, 1, 1, 1, 1}, 1},
+                        {std::vector<uint32_t>(8, 1), 1},
+                        {std::vector<uint32_t>(9, 0), 2},
+                        {std::vector<uint32_t>(64, 1), 2}};
   for (const Case &c : cases) {
     const Batch batch = makeBatch(c.lengths, 3);
     const batten_batch_t view = batch.view();
@@ -185,7 +199,9 @@ TEST_F(ExecutorTest, OutputsAreViewsOrCopies) {
   ASSERT_EQ(batten_run_lane(executor_.get(), 1, &view, outputs, 2, nullptr, &error_), BATTEN_OK);
   EXPECT_EQ(outputs[0].strideBytes, 128u);
   for (uint32_t r = 0; r < 8; ++r)
-    EXPECT_EQ(std::memcmp(static_cast<const char *>(outputs[0].data) + r * outputs[0].strideBytes, &expected.hidden[r * kWidth], kWidth * 4), 0);
+    EXPECT_EQ(std::memcmp(static_cast<const char *>(outputs[0].data) + r * outputs[0].strideBytes,
+                          &expected.hidden[r * kWidth], kWidth * 4),
+              0);
   EXPECT_EQ(outputs[1].data, copy.data());
   EXPECT_EQ(outputs[1].strideBytes, kWidth * 4u);
   EXPECT_EQ(copy.back(), -7); // nothing past the rows
@@ -278,6 +294,40 @@ TEST_F(ExecutorTest, ProfileCountsRunsAndTimes) {
     EXPECT_EQ(batten_executor_get_step_time(executor.get(), 0, 1, 0, &time, &runs), BATTEN_OK);
     EXPECT_EQ(time + runs, 0u); // the other buckets did nothing
   }
+}
+
+TEST_F(ExecutorTest, TraceShowsWhatEachStepWrote) {
+  struct Seen {
+    std::vector<uint32_t> steps, rowKinds;
+    std::vector<float> norm;
+  };
+  const Batch batch = makeBatch({60, 0, 40}, 2);
+  const batten_batch_t view = batch.view();
+  std::vector<float> norms[2];
+  for (const bool pooled : {false, true}) {
+    const PoolPtr pool = makePool(pooled ? 3 : 1);
+    const ExecutorPtr executor = makeExecutor(bundle_.get(), pool.get());
+    Seen seen;
+    const auto trace = [](void *user, uint32_t step, uint32_t rowKind, const batten_output_view_t *output) {
+      Seen &into = *static_cast<Seen *>(user);
+      into.steps.push_back(step), into.rowKinds.push_back(rowKind);
+      if (step == 5) // overwritten in place by step 6
+        for (uint32_t r = 0; r < output->rows; ++r)
+          for (uint32_t c = 0; c < output->width; ++c)
+            into.norm.push_back(
+                reinterpret_cast<const float *>(static_cast<const char *>(output->data) + r * output->strideBytes)[c]);
+    };
+    ASSERT_EQ(batten_executor_set_trace(executor.get(), trace, &seen), BATTEN_OK);
+    ASSERT_EQ(batten_run(executor.get(), &view, nullptr, 0, nullptr, &error_), BATTEN_OK);
+    EXPECT_EQ(seen.steps, (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(seen.rowKinds, (std::vector<uint32_t>{0, 0, 0, 0, 0, 0, 0, 1}));
+    EXPECT_EQ(seen.norm.size(), 100u * kWidth);
+    norms[pooled] = seen.norm;
+    ASSERT_EQ(batten_executor_set_trace(executor.get(), nullptr, nullptr), BATTEN_OK);
+    ASSERT_EQ(batten_run(executor.get(), &view, nullptr, 0, nullptr, &error_), BATTEN_OK);
+    EXPECT_EQ(seen.steps.size(), 8u);
+  }
+  EXPECT_TRUE(sameBits(norms[0], norms[1]));
 }
 
 TEST_F(ExecutorTest, RestoresTheFloatingPointState) {

@@ -97,15 +97,15 @@ TEST(ReaderTest, RefusesSectionTables) {
     const char *section;
   };
   const Bend bends[] = {
-      {with<uint64_t>(kBuckets + offsetof(S, offset), 200), "BUCKETS"},           // unaligned
-      {with<uint64_t>(kBuckets + offsetof(S, offset), 192), "BUCKETS"},           // on the strings
-      {with<uint64_t>(kStrings + offsetof(S, offset), 128), "STRINGS"},           // on the table
-      {with<uint64_t>(kBuckets + offsetof(S, offset), UINT64_MAX - 63), "BUCKETS"}, // past, and wraps
-      {with<uint64_t>(kBuckets + offsetof(S, count), 3), "BUCKETS"},              // a record too many
+      {with<uint64_t>(kBuckets + offsetof(S, offset), 200), "BUCKETS"},              // unaligned
+      {with<uint64_t>(kBuckets + offsetof(S, offset), 192), "BUCKETS"},              // on the strings
+      {with<uint64_t>(kStrings + offsetof(S, offset), 128), "STRINGS"},              // on the table
+      {with<uint64_t>(kBuckets + offsetof(S, offset), UINT64_MAX - 63), "BUCKETS"},  // past, and wraps
+      {with<uint64_t>(kBuckets + offsetof(S, count), 3), "BUCKETS"},                 // a record too many
       {with<uint64_t>(kBuckets + offsetof(S, count), uint64_t{1} << 61), "BUCKETS"}, // size wraps
       {with<uint32_t>(kBuckets + offsetof(S, recordBytes), 0), "BUCKETS"},
-      {with<uint32_t>(kBuckets + offsetof(S, recordBytes), 12), "BUCKETS"},       // shorter than a record
-      {with<uint32_t>(kStrings + offsetof(S, recordBytes), 2), "STRINGS"},        // strings are bytes
+      {with<uint32_t>(kBuckets + offsetof(S, recordBytes), 12), "BUCKETS"},          // shorter than a record
+      {with<uint32_t>(kStrings + offsetof(S, recordBytes), 2), "STRINGS"},           // strings are bytes
       {with<uint32_t>(kBuckets + offsetof(S, kind), BATTEN_SECTION_STEPS), "STEPS"}, // not of this file
       {with<uint32_t>(kBuckets + offsetof(S, kind), BATTEN_SECTION_STRINGS), "STRINGS"},
       {with<uint64_t>(kBuckets + offsetof(S, reserved), 1), "BUCKETS"},
@@ -141,12 +141,14 @@ TEST(ReaderTest, RecordsMayBeLongerAndAtAnyStride) {
   const FileBytes file = writer.finish();
   batten_error_t error;
   FileView view;
-  ASSERT_EQ(view.open(file.data(), file.size(), BATTEN_FILE_MANIFEST, Report(error, textOf("f"))), BATTEN_OK) << error.message;
+  ASSERT_EQ(view.open(file.data(), file.size(), BATTEN_FILE_MANIFEST, Report(error, textOf("f"))), BATTEN_OK)
+      << error.message;
   EXPECT_EQ(view.records<batten_bucket_t>(BATTEN_SECTION_BUCKETS).at(1).markers, 9u);
 }
 
 TEST(ReaderTest, RefusesBadUtf8) {
-  for (const char *bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82", "\xff"}) {
+  for (const char *bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80",
+                          "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82", "\xff"}) {
     FileWriter writer(BATTEN_FILE_MANIFEST);
     writer.add(BATTEN_SECTION_STRINGS, 1, bad, std::strlen(bad));
     const FileBytes file = writer.finish();
@@ -171,14 +173,15 @@ TEST(ReaderTest, RefusesBadUtf8) {
 TEST(ReaderTest, MessagesAreCutNotOverrun) {
   batten_error_t error;
   const std::string longName(600, 'n'), longText(600, 't');
-  (void)Report(error, textOf(longName.c_str())).fail(BATTEN_CORRUPT, "A_SECTION_NAME_THAT_IS_LONGER_THAN_THE_FIELD", 1, 2, 3, "%s", longText.c_str());
+  (void)Report(error, textOf(longName.c_str()))
+      .fail(BATTEN_CORRUPT, "A_SECTION_NAME_THAT_IS_LONGER_THAN_THE_FIELD", 1, 2, 3, "%s", longText.c_str());
   EXPECT_EQ(std::strlen(error.where), sizeof error.where - 1);
   EXPECT_EQ(std::strlen(error.section), sizeof error.section - 1);
   EXPECT_EQ(std::strlen(error.message), sizeof error.message - 1);
 }
 
 TEST(ReaderTest, TensorSizes) {
-  EXPECT_EQ(tensorBytes(BATTEN_LAYOUT_TABLE, BATTEN_ELEM_F32, 3, 20), 320u);           // (2*20 + 32) * 4 = 288
+  EXPECT_EQ(tensorBytes(BATTEN_LAYOUT_TABLE, BATTEN_ELEM_F32, 3, 20), 320u); // (2*20 + 32) * 4 = 288
   EXPECT_EQ(tensorBytes(BATTEN_LAYOUT_VECTOR, BATTEN_ELEM_F32, 1, 17), 128u);
   EXPECT_EQ(tensorBytes(BATTEN_LAYOUT_PANELS, BATTEN_ELEM_F16, 33, 3), 64u * 3 * 2);
   EXPECT_EQ(tensorBytes(BATTEN_LAYOUT_TABLE, BATTEN_ELEM_F32, 262144, 8960), uint64_t{262144} * 8960 * 4);
@@ -216,8 +219,10 @@ TEST_P(Sha256Test, StandardVectors) {
   const std::pair<std::string, const char *> vectors[] = {
       {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
       {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
-      {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
-      {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
+      {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+      {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrst"
+       "u",
        "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
       {std::string(1000000, 'a'), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"}};
   for (const auto &[text, wanted] : vectors) {
@@ -247,7 +252,8 @@ TEST_P(Sha256Test, AnySplitGivesTheSameDigest) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(PortableAndAccelerated, Sha256Test, ::testing::Bool(), [](const auto &info) { return info.param ? "Accelerated" : "Portable"; });
+INSTANTIATE_TEST_SUITE_P(PortableAndAccelerated, Sha256Test, ::testing::Bool(),
+                         [](const auto &info) { return info.param ? "Accelerated" : "Portable"; });
 
 // ---- partition ----
 
@@ -268,7 +274,8 @@ TEST(PartitionTest, EveryDomainIsCoveredOnce) {
     const uint32_t workers = 1 + random() % 9, rows = random() % 700;
     auto upTo = [&](uint32_t most) { return static_cast<uint32_t>(1 + random() % most); };
     const WorkShape shape{BATTEN_DOMAIN_PANELS, 0, upTo(40), upTo(200), upTo(16)};
-    expectCovers(static_cast<uint32_t>(ceilDiv(rows, shape.slabRows)) * shape.panels, workers, [&](uint32_t w) { return cutPanels(rows, shape, w, workers); });
+    expectCovers(static_cast<uint32_t>(ceilDiv(rows, shape.slabRows)) * shape.panels, workers,
+                 [&](uint32_t w) { return cutPanels(rows, shape, w, workers); });
     expectCovers(rows, workers, [&](uint32_t w) { return cutRows(rows, w, workers); });
     expectCovers(1, workers, [&](uint32_t w) { return cutOne(w); });
     const uint32_t seqs = random() % 20;
@@ -279,7 +286,8 @@ TEST(PartitionTest, EveryDomainIsCoveredOnce) {
       tasks.push_back(tasks.back() + static_cast<uint32_t>(ceilDiv(length, 64)));
       cost.push_back(cost.back() + length * length);
     }
-    expectCovers(shape.heads * tasks.back(), workers, [&](uint32_t w) { return cutTasks(tasks.data(), cost.data(), seqs, shape.heads, w, workers); });
+    expectCovers(shape.heads * tasks.back(), workers,
+                 [&](uint32_t w) { return cutTasks(tasks.data(), cost.data(), seqs, shape.heads, w, workers); });
   }
 }
 

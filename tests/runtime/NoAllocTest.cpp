@@ -68,7 +68,8 @@ TEST(NoAllocTest, RunsAllocateNothingFromTheFirstOn) {
   const BundlePtr bundle = openBlobs(blobs);
   ASSERT_TRUE(bundle);
   std::vector<Batch> batches;
-  for (const std::vector<uint32_t> &lengths : {std::vector<uint32_t>{}, {3}, {0, 0}, {8}, {20, 3, 0}, {150, 50}, {1, 1, 1}})
+  for (const std::vector<uint32_t> &lengths :
+       {std::vector<uint32_t>{}, {3}, {0, 0}, {8}, {20, 3, 0}, {150, 50}, {1, 1, 1}})
     batches.push_back(makeBatch(lengths, 5));
   Batch wrong = makeBatch({4}, 1);
   wrong.ids[2] = -1;

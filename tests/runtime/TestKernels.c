@@ -40,8 +40,8 @@ void embed_20_p(const batten_kernel_args_t *args, uint32_t first, uint32_t last,
       out[(uint64_t)r * kStride20 + c] = positions[args->batch->position[r] * kWidth + c];
 }
 
-static void linear(const batten_kernel_args_t *args, uint32_t first, uint32_t last, uint32_t k, uint32_t n, uint32_t xStride,
-                   uint32_t outStride, const float *residual, float *out) {
+static void linear(const batten_kernel_args_t *args, uint32_t first, uint32_t last, uint32_t k, uint32_t n,
+                   uint32_t xStride, uint32_t outStride, const float *residual, float *out) {
   const float *x = args->ptr[0], *w = args->ptr[1], *bias = args->ptr[2];
   const uint32_t rows = *args->rows, panels = (n + 31) / 32, slabs = (rows + kSlabRows - 1) / kSlabRows;
   for (uint32_t unit = first; unit < last; ++unit) {

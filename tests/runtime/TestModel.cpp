@@ -43,7 +43,8 @@ struct Image {
     auto header = at<Elf64_Ehdr>(0);
     uint64_t address = 0;
     for (int i = 0; i < header.e_phnum; ++i)
-      if (auto segment = at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr)); segment.p_type == PT_LOAD && segment.p_flags & PF_X) {
+      if (auto segment = at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
+          segment.p_type == PT_LOAD && segment.p_flags & PF_X) {
         codeOffset = segment.p_offset, codeBytes = segment.p_filesz, address = segment.p_vaddr;
       }
     for (int i = 0; i < header.e_shnum; ++i) {
@@ -78,15 +79,16 @@ PlanSpec modelPlan(uint32_t lane, uint32_t bucketIndex, const Bucket &bucket) {
   PlanSpec spec;
   const char *laneName = lane == 0 ? "embed" : "encode";
   spec.lane = lane, spec.bucket = bucketIndex;
-  spec.path = std::string("plans/base/") + laneName + "-" + std::to_string(bucket.tokens) + "x" + std::to_string(bucket.seqs) + "x" +
-              std::to_string(bucket.markers) + ".plan";
+  spec.path = std::string("plans/base/") + laneName + "-" + std::to_string(bucket.tokens) + "x" +
+              std::to_string(bucket.seqs) + "x" + std::to_string(bucket.markers) + ".plan";
   batten_plan_t &plan = spec.plan;
   plan.lane = spec.strings.add(laneName), plan.target = spec.strings.add("base");
   plan.kernelAbi = BATTEN_KERNEL_ABI_VERSION;
   plan.tokens = bucket.tokens, plan.seqs = bucket.seqs, plan.markers = bucket.markers;
   plan.scratchBytes = (kPositions * 4 + 63) / 64 * 64;
 
-  const uint64_t narrow = bucket.tokens * stride(kWidth), wide = bucket.tokens * stride(kInner), pooled = bucket.seqs * stride(kWidth);
+  const uint64_t narrow = bucket.tokens * stride(kWidth), wide = bucket.tokens * stride(kInner),
+                 pooled = bucket.seqs * stride(kWidth);
   const uint64_t zAt = 2 * narrow + wide, end = zAt + wide;
   const uint64_t pooledAt = pooled <= wide ? 2 * narrow : end; // y is dead by then
   spec.buffers = {{BATTEN_ROWS_TOKENS, kWidth, BATTEN_ELEM_F32, 0, stride(kWidth), 0},
@@ -98,8 +100,10 @@ PlanSpec modelPlan(uint32_t lane, uint32_t bucketIndex, const Bucket &bucket) {
   plan.lowerBoundBytes = std::max(2 * narrow + 2 * wide, narrow + pooled);
 
   auto weight = [&](std::string_view name, uint32_t pack, uint32_t layout, uint32_t rows, uint32_t cols) {
-    uint64_t elems = layout == BATTEN_LAYOUT_PANELS ? (rows + 31) / 32 * 32 * cols : (rows - 1) * cols + (cols + 15) / 16 * 16;
-    spec.weights.push_back({spec.strings.add(name), pack, layout, BATTEN_ELEM_F32, rows, cols, 0, 0, (elems + 15) / 16 * 64});
+    uint64_t elems =
+        layout == BATTEN_LAYOUT_PANELS ? (rows + 31) / 32 * 32 * cols : (rows - 1) * cols + (cols + 15) / 16 * 16;
+    spec.weights.push_back(
+        {spec.strings.add(name), pack, layout, BATTEN_ELEM_F32, rows, cols, 0, 0, (elems + 15) / 16 * 64});
   };
   weight("words", 0, BATTEN_LAYOUT_TABLE, kIds, kWidth);
   weight("types", 0, BATTEN_LAYOUT_TABLE, kTypes, kWidth);
@@ -111,9 +115,11 @@ PlanSpec modelPlan(uint32_t lane, uint32_t bucketIndex, const Bucket &bucket) {
   weight("w1", 1, BATTEN_LAYOUT_PANELS, kInner, kWidth);
   weight("w2", 1, BATTEN_LAYOUT_PANELS, kWidth, kInner);
 
-  auto kernel = [&](std::string_view name, uint32_t domain, uint32_t panels, uint32_t heads, uint32_t operands, uint32_t mayOverwrite) {
+  auto kernel = [&](std::string_view name, uint32_t domain, uint32_t panels, uint32_t heads, uint32_t operands,
+                    uint32_t mayOverwrite) {
     auto [entry, bytes] = image().entries.at(std::string(name));
-    spec.kernels.push_back({spec.strings.add(name), spec.strings.add("width = 20"), entry, bytes, domain, panels, panels ? 8u : 0u, heads, operands, mayOverwrite});
+    spec.kernels.push_back({spec.strings.add(name), spec.strings.add("width = 20"), entry, bytes, domain, panels,
+                            panels ? 8u : 0u, heads, operands, mayOverwrite});
   };
   kernel("embed_20_wtp", BATTEN_DOMAIN_ROWS, 0, 0, 4, 0);
   kernel("embed_20_p", BATTEN_DOMAIN_ROWS, 0, 0, 2, 0);
@@ -149,7 +155,8 @@ PlanSpec modelPlan(uint32_t lane, uint32_t bucketIndex, const Bucket &bucket) {
 BundleSpec modelSpec(const std::vector<Bucket> &buckets) {
   const Checkpoint &weights = checkpoint();
   BundleSpec spec;
-  spec.producer = {spec.strings.add("batten"), spec.strings.add("0.1.0-test"), spec.strings.add("none"), BATTEN_KERNEL_ABI_VERSION, 0};
+  spec.producer = {spec.strings.add("batten"), spec.strings.add("0.1.0-test"), spec.strings.add("none"),
+                   BATTEN_KERNEL_ABI_VERSION, 0};
   spec.packs.resize(2);
   spec.packs[0].path = "packs/common.pack", spec.packs[0].pack = {BATTEN_PACK_COMMON, BATTEN_ALIGNMENT, 0, 0};
   spec.packs[1].path = "packs/panels.pack", spec.packs[1].pack = {BATTEN_PACK_PANELS, BATTEN_ALIGNMENT, 0, 0};
@@ -163,7 +170,8 @@ BundleSpec modelSpec(const std::vector<Bucket> &buckets) {
   spec.packs[1].add("w1", BATTEN_LAYOUT_PANELS, kInner, kWidth, weights.w1);
   spec.packs[1].add("w2", BATTEN_LAYOUT_PANELS, kWidth, kInner, weights.w2);
   spec.images = {{"images/base.img", image().bytes}};
-  spec.targets = {{spec.strings.add("base"), kArch, BATTEN_ELEM_F32, BATTEN_ELEM_F32, 2, 0, 1, 0, image().codeOffset, image().codeBytes}};
+  spec.targets = {{spec.strings.add("base"), kArch, BATTEN_ELEM_F32, BATTEN_ELEM_F32, 2, 0, 1, 0, image().codeOffset,
+                   image().codeBytes}};
   spec.stages = {{spec.strings.add("text"), 0, static_cast<uint32_t>(buckets.size())}};
   for (const Bucket &bucket : buckets)
     spec.buckets.push_back({bucket.tokens, bucket.seqs, bucket.markers, 0});
@@ -218,8 +226,10 @@ size_t planOf(const BundleSpec &spec, uint32_t lane, uint32_t bucket) {
 
 batten_batch_t Batch::view() const {
   batten_batch_t batch = BATTEN_BATCH_INIT;
-  batch.tokenIds = ids.data(), batch.tokenTypes = types.empty() ? nullptr : types.data(), batch.cuSeqlens = cuSeqlens.data();
-  batch.markers = markers.empty() ? nullptr : markers.data(), batch.cuMarkers = cuMarkers.empty() ? nullptr : cuMarkers.data();
+  batch.tokenIds = ids.data(), batch.tokenTypes = types.empty() ? nullptr : types.data(),
+  batch.cuSeqlens = cuSeqlens.data();
+  batch.markers = markers.empty() ? nullptr : markers.data(),
+  batch.cuMarkers = cuMarkers.empty() ? nullptr : cuMarkers.data();
   batch.seqTypes = seqTypes.empty() ? nullptr : seqTypes.data();
   batch.tokenCount = tokens(), batch.seqCount = seqs(), batch.markerCount = static_cast<uint32_t>(markers.size());
   return batch;
@@ -258,7 +268,8 @@ Outputs reference(const Batch &batch) {
     for (int t = 0; t < length; ++t)
       for (uint32_t c = 0; c < kWidth; ++c)
         x[t * kWidth + c] = w.words[batch.ids[begin + t] * kWidth + c] +
-                            w.types[(batch.types.empty() ? 0 : batch.types[begin + t]) * kWidth + c] + w.positions[t * kWidth + c];
+                            w.types[(batch.types.empty() ? 0 : batch.types[begin + t]) * kWidth + c] +
+                            w.positions[t * kWidth + c];
     for (int t = 0; t < length; ++t)
       for (uint32_t n = 0; n < kInner; ++n) {
         float sum = 0;

@@ -63,8 +63,10 @@ using PoolPtr = std::unique_ptr<batten_pool_t, PoolDeleter>;
 using ExecutorPtr = std::unique_ptr<batten_executor_t, ExecutorDeleter>;
 
 /// Opens blobs; null where refused, with *error.
-BundlePtr openBlobs(const Blobs &blobs, batten_error_t *error = nullptr, const batten_bundle_options_t *options = nullptr);
-BundlePtr openDirectory(const std::string &path, batten_error_t *error = nullptr, const batten_bundle_options_t *options = nullptr);
+BundlePtr openBlobs(const Blobs &blobs, batten_error_t *error = nullptr,
+                    const batten_bundle_options_t *options = nullptr);
+BundlePtr openDirectory(const std::string &path, batten_error_t *error = nullptr,
+                        const batten_bundle_options_t *options = nullptr);
 PoolPtr makePool(uint32_t threads, uint32_t spinMicroseconds = UINT32_MAX);
 ExecutorPtr makeExecutor(batten_bundle_t *bundle, batten_pool_t *pool = nullptr);
 

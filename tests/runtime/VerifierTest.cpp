@@ -149,8 +149,14 @@ const Case kPackCases[] = {
     {"VectorOfTwoRows", [](BundleSpec &s) { s.packs[0].tensors[3].rows = 2; }, kPack, "TENSORS", 3, 192, 0},
     {"NoRows", [](BundleSpec &s) { s.packs[0].tensors[1].rows = 0; }, kPack, "TENSORS", 1, 256, 0},
     {"Bytes", [](BundleSpec &s) { s.packs[0].tensors[1].bytes += 64; }, kPack, "TENSORS", 1, 320, 256},
-    {"Shape", [](BundleSpec &s) { s.packs[0].tensors[1].rows = UINT32_MAX; s.packs[0].tensors[1].cols = UINT32_MAX; }, kPack, "TENSORS", 1, 256, 0},
-    {"NameTwice", [](BundleSpec &s) { s.packs[0].tensors[2].name = s.packs[0].tensors[1].name; }, kPack, "TENSORS", 2, 1, 0},
+    {"Shape",
+     [](BundleSpec &s) {
+       s.packs[0].tensors[1].rows = UINT32_MAX;
+       s.packs[0].tensors[1].cols = UINT32_MAX;
+     },
+     kPack, "TENSORS", 1, 256, 0},
+    {"NameTwice", [](BundleSpec &s) { s.packs[0].tensors[2].name = s.packs[0].tensors[1].name; }, kPack, "TENSORS", 2,
+     1, 0},
 };
 
 // Buffers of embed 8x4: 0 x at 0, 1 e at 1024, 2 y at 2048, 3 z at 3584, 4 p at 2048; arena 5120.
@@ -162,8 +168,10 @@ const Case kPlanCases[] = {
     {"Seqs", plan([](PlanSpec &p) { p.plan.seqs = 9; }), kPlan, "PLAN", 0, 8, 8},
     {"ImageDigest", plan([](PlanSpec &p) { p.ownDigests = true; }), kPlan, "PLAN", 0, 2, 0},
     {"ArenaUnaligned", plan([](PlanSpec &p) { p.plan.arenaBytes += 1; }), kPlan, "PLAN", 0, 5121, uint64_t{1} << 46},
-    {"ArenaHuge", plan([](PlanSpec &p) { p.plan.arenaBytes = uint64_t{1} << 47; }), kPlan, "PLAN", 0, uint64_t{1} << 47, uint64_t{1} << 46},
-    {"ScratchUnaligned", plan([](PlanSpec &p) { p.plan.scratchBytes += 4; }), kPlan, "PLAN", 0, 5120, uint64_t{1} << 46},
+    {"ArenaHuge", plan([](PlanSpec &p) { p.plan.arenaBytes = uint64_t{1} << 47; }), kPlan, "PLAN", 0, uint64_t{1} << 47,
+     uint64_t{1} << 46},
+    {"ScratchUnaligned", plan([](PlanSpec &p) { p.plan.scratchBytes += 4; }), kPlan, "PLAN", 0, 5120,
+     uint64_t{1} << 46},
     {"LowerBound", plan([](PlanSpec &p) { p.plan.lowerBoundBytes -= 64; }), kPlan, "PLAN", 0, 5056, 5120},
     {"BufferRowKind", plan([](PlanSpec &p) { p.buffers[1].rowKind = 4; }), kPlan, "BUFFERS", 1, 4, 3},
     {"BufferElem", plan([](PlanSpec &p) { p.buffers[1].elem = 0; }), kPlan, "BUFFERS", 1, 0, 3},
@@ -173,9 +181,15 @@ const Case kPlanCases[] = {
     {"BufferStrideLarge", plan([](PlanSpec &p) { p.buffers[1].strideBytes = 192; }), kPlan, "BUFFERS", 1, 192, 128},
     {"BufferUnaligned", plan([](PlanSpec &p) { p.buffers[1].offset = 1032; }), kPlan, "BUFFERS", 1, 1032, 5120},
     {"BufferPast", plan([](PlanSpec &p) { p.buffers[3].offset = 3648; }), kPlan, "BUFFERS", 3, 3648, 5120},
-    {"BufferWraps", plan([](PlanSpec &p) { p.buffers[3].offset = UINT64_MAX - 63; }), kPlan, "BUFFERS", 3, UINT64_MAX - 63, 5120},
+    {"BufferWraps", plan([](PlanSpec &p) { p.buffers[3].offset = UINT64_MAX - 63; }), kPlan, "BUFFERS", 3,
+     UINT64_MAX - 63, 5120},
     {"BufferOverlapsLive", plan([](PlanSpec &p) { p.buffers[1].offset = 960; }), kPlan, "BUFFERS", 1, 960, 0},
-    {"BufferOverlapsNext", plan([](PlanSpec &p) { p.buffers[3].offset = 1984; p.buffers[3].width = 20; p.buffers[3].strideBytes = 128; }), kPlan, "BUFFERS", 3, 1984, 1},
+    {"BufferOverlapsNext", plan([](PlanSpec &p) {
+       p.buffers[3].offset = 1984;
+       p.buffers[3].width = 20;
+       p.buffers[3].strideBytes = 128;
+     }),
+     kPlan, "BUFFERS", 3, 1984, 1},
     {"BufferInsideLive", plan([](PlanSpec &p) { p.buffers[4].offset = 64; }), kPlan, "BUFFERS", 4, 64, 0},
     {"WeightPack", plan([](PlanSpec &p) { p.weights[2].pack = 2; }), kPlan, "WEIGHTS", 2, 2, 1},
     {"WeightReserved", plan([](PlanSpec &p) { p.weights[2].reserved = 2; }), kPlan, "WEIGHTS", 2, 2, 0},
@@ -187,8 +201,13 @@ const Case kPlanCases[] = {
     {"KernelNoOperands", plan([](PlanSpec &p) { p.kernels[3].operandCount = 0; }), kPlan, "KERNELS", 3, 0, 8},
     {"KernelManyOperands", plan([](PlanSpec &p) { p.kernels[3].operandCount = 9; }), kPlan, "KERNELS", 3, 9, 8},
     {"KernelMayOverwrite", plan([](PlanSpec &p) { p.kernels[3].mayOverwrite = 2; }), kPlan, "KERNELS", 3, 2, 8},
-    {"KernelUnits", plan([](PlanSpec &p) { p.kernels[3].heads = UINT32_MAX; }), kPlan, "KERNELS", 3, uint64_t{5} * UINT32_MAX, UINT32_MAX},
-    {"KernelPanelUnits", plan([](PlanSpec &p) { p.kernels[2].panels = UINT32_MAX; p.kernels[2].slabRows = 4; }), kPlan, "KERNELS", 2, uint64_t{2} * UINT32_MAX, UINT32_MAX},
+    {"KernelUnits", plan([](PlanSpec &p) { p.kernels[3].heads = UINT32_MAX; }), kPlan, "KERNELS", 3,
+     uint64_t{5} * UINT32_MAX, UINT32_MAX},
+    {"KernelPanelUnits", plan([](PlanSpec &p) {
+       p.kernels[2].panels = UINT32_MAX;
+       p.kernels[2].slabRows = 4;
+     }),
+     kPlan, "KERNELS", 2, uint64_t{2} * UINT32_MAX, UINT32_MAX},
     {"OperandKind", plan([](PlanSpec &p) { p.operands[3].kind = 2; }), kPlan, "OPERANDS", 3, 0, 9},
     {"OperandIndex", plan([](PlanSpec &p) { p.operands[3].index = 5; }), kPlan, "OPERANDS", 3, 5, 5},
     {"OperandWeightIndex", plan([](PlanSpec &p) { p.operands[0].index = 9; }), kPlan, "OPERANDS", 0, 9, 9},
@@ -198,7 +217,8 @@ const Case kPlanCases[] = {
     {"StepKernel", plan([](PlanSpec &p) { p.steps[4].kernel = 8; }), kPlan, "STEPS", 4, 8, 8},
     {"StepRowKind", plan([](PlanSpec &p) { p.steps[4].rowKind = 4; }), kPlan, "STEPS", 4, 4, 8},
     {"StepOperandsPast", plan([](PlanSpec &p) { p.steps[7].firstOperand = 22; }), kPlan, "STEPS", 7, 22, 23},
-    {"StepOperandsWrap", plan([](PlanSpec &p) { p.steps[7].firstOperand = UINT32_MAX; }), kPlan, "STEPS", 7, UINT32_MAX, 23},
+    {"StepOperandsWrap", plan([](PlanSpec &p) { p.steps[7].firstOperand = UINT32_MAX; }), kPlan, "STEPS", 7, UINT32_MAX,
+     23},
     {"StepNoOperands", plan([](PlanSpec &p) { p.steps[7].operandCount = 0; }), kPlan, "STEPS", 7, 21, 23},
     {"StepOperandCount", plan([](PlanSpec &p) { p.kernels[7].operandCount = 3; }), kPlan, "STEPS", 7, 2, 3},
     {"StepInPlaceCountsTwice", plan([](PlanSpec &p) { p.kernels[6].operandCount = 2; }), kPlan, "STEPS", 6, 3, 2},
@@ -209,17 +229,35 @@ const Case kPlanCases[] = {
     {"StepInputWritten", plan([](PlanSpec &p) { p.operands[21].access = 2; }), kPlan, "STEPS", 7, 21, 22},
     {"StepTasksOverSeqs", plan([](PlanSpec &p) { p.steps[3].rowKind = 1; }), kPlan, "STEPS", 3, 1, 0},
     {"StepOutputRowKind", plan([](PlanSpec &p) { p.steps[7].rowKind = 0; }), kPlan, "STEPS", 7, 1, 0},
-    {"StepInputRowKind", plan([](PlanSpec &p) { p.buffers[1].rowKind = 1; p.steps[1].rowKind = 1; }), kPlan, "STEPS", 6, 1, 0},
+    {"StepInputRowKind", plan([](PlanSpec &p) {
+       p.buffers[1].rowKind = 1;
+       p.steps[1].rowKind = 1;
+     }),
+     kPlan, "STEPS", 6, 1, 0},
     {"StepReadsWhatItOverwrites", plan([](PlanSpec &p) { p.operands[19].index = 0; }), kPlan, "STEPS", 6, 0, 5},
     {"StepPanelsOfOutput", plan([](PlanSpec &p) { p.kernels[2].panels = 3; }), kPlan, "STEPS", 2, 2, 3},
     {"StepPanelsOfWeight", plan([](PlanSpec &p) { p.operands[7].index = 8; }), kPlan, "STEPS", 2, 1, 2},
-    {"StepReadsBeforeWrite", plan([](PlanSpec &p) { p.operands[6].index = 3; p.buffers[3].width = 20; p.buffers[3].strideBytes = 128; }), kPlan, "STEPS", 2, 3, 5},
-    {"StepFirstAccessInPlace", plan([](PlanSpec &p) { p.buffers.push_back(p.buffers[1]); p.operands[18].index = 5; }), kPlan, "STEPS", 5, 5, 6},
+    {"StepReadsBeforeWrite", plan([](PlanSpec &p) {
+       p.operands[6].index = 3;
+       p.buffers[3].width = 20;
+       p.buffers[3].strideBytes = 128;
+     }),
+     kPlan, "STEPS", 2, 3, 5},
+    {"StepFirstAccessInPlace", plan([](PlanSpec &p) {
+       p.buffers.push_back(p.buffers[1]);
+       p.operands[18].index = 5;
+     }),
+     kPlan, "STEPS", 5, 5, 6},
     {"OutputCount", plan([](PlanSpec &p) { p.outputs.push_back(p.outputs[0]); }), kPlan, "PLAN_OUTPUTS", 0, 2, 1},
     {"OutputBuffer", plan([](PlanSpec &p) { p.outputs[0].buffer = 5; }), kPlan, "PLAN_OUTPUTS", 0, 5, 5},
-    {"OutputName", plan([](PlanSpec &p) { p.outputs[0].name = p.strings.add("other"); }), kPlan, "PLAN_OUTPUTS", 0, 20, 20},
+    {"OutputName", plan([](PlanSpec &p) { p.outputs[0].name = p.strings.add("other"); }), kPlan, "PLAN_OUTPUTS", 0, 20,
+     20},
     {"OutputWidth", plan([](PlanSpec &p) { p.outputs[0].buffer = 2; }), kPlan, "PLAN_OUTPUTS", 0, 40, 20},
-    {"OutputUnwritten", plan([](PlanSpec &p) { p.buffers.push_back(p.buffers[4]); p.outputs[0].buffer = 5; }), kPlan, "PLAN_OUTPUTS", 0, 5, 6},
+    {"OutputUnwritten", plan([](PlanSpec &p) {
+       p.buffers.push_back(p.buffers[4]);
+       p.outputs[0].buffer = 5;
+     }),
+     kPlan, "PLAN_OUTPUTS", 0, 5, 6},
     {"NoSteps", plan([](PlanSpec &p) { p.steps.clear(); }), kPlan, "STEPS", 0, 0, 16384},
 };
 
@@ -241,20 +279,25 @@ TEST(PlanVerifierTest, KernelEntriesAreInTheCodeAndAligned) {
   const batten_target_t target = modelSpec().targets[0];
   const uint64_t end = target.codeOffset + target.codeBytes;
   for (uint64_t entry : {end, end - 8, uint64_t{UINT64_MAX - 15}, target.codeOffset + 8}) {
-    const batten_error_t error = refusalOf(plan([&](PlanSpec &p) { p.kernels[5].entry = entry; p.kernels[5].entryBytes = 64; }));
+    const batten_error_t error = refusalOf(plan([&](PlanSpec &p) {
+      p.kernels[5].entry = entry;
+      p.kernels[5].entryBytes = 64;
+    }));
     EXPECT_STREQ(error.section, "KERNELS");
     EXPECT_EQ(error.index, 5u);
     EXPECT_EQ(error.found, entry);
     EXPECT_EQ(error.limit, end);
   }
-  EXPECT_STREQ(refusalOf(plan([&](PlanSpec &p) { p.kernels[5].entryBytes = target.codeBytes + 1; })).section, "KERNELS");
+  EXPECT_STREQ(refusalOf(plan([&](PlanSpec &p) { p.kernels[5].entryBytes = target.codeBytes + 1; })).section,
+               "KERNELS");
   EXPECT_STREQ(refusalOf(plan([&](PlanSpec &p) { p.kernels[5].entryBytes = 0; })).section, "KERNELS");
 }
 
 TEST(PlanVerifierTest, WeightsEqualTheirTensorInEveryField) {
   const std::function<void(batten_weight_t &)> bends[] = {
-      [](batten_weight_t &w) { w.rows += 1; }, [](batten_weight_t &w) { w.cols += 1; }, [](batten_weight_t &w) { w.elem = 2; },
-      [](batten_weight_t &w) { w.layout = 2; }, [](batten_weight_t &w) { w.bytes -= 64; }, [](batten_weight_t &w) { w.offset += 64; },
+      [](batten_weight_t &w) { w.rows += 1; },   [](batten_weight_t &w) { w.cols += 1; },
+      [](batten_weight_t &w) { w.elem = 2; },    [](batten_weight_t &w) { w.layout = 2; },
+      [](batten_weight_t &w) { w.bytes -= 64; }, [](batten_weight_t &w) { w.offset += 64; },
       [](batten_weight_t &w) { w.pack = 1; }};
   for (const auto &bend : bends) {
     const batten_error_t error = refusalOf(plan([&](PlanSpec &p) { bend(p.weights[1]); }));
@@ -272,7 +315,8 @@ TEST(PlanVerifierTest, OutputsLiveToTheEnd) {
   // "hidden" of lane encode is buffer 0; p may not take its place, though no step reads x afterwards.
   const batten_error_t error = refusalOf([](BundleSpec &spec) {
     PlanSpec &plan = spec.plans[planOf(spec, 1, 0)];
-    batten_operand_t in{BATTEN_OPERAND_BUFFER, 4, BATTEN_ACCESS_READ, 0}, out{BATTEN_OPERAND_BUFFER, 5, BATTEN_ACCESS_WRITE, 0};
+    batten_operand_t in{BATTEN_OPERAND_BUFFER, 4, BATTEN_ACCESS_READ, 0},
+        out{BATTEN_OPERAND_BUFFER, 5, BATTEN_ACCESS_WRITE, 0};
     plan.buffers.push_back({BATTEN_ROWS_SEQS, kWidth, BATTEN_ELEM_F32, 0, 128, 0});
     plan.addStep("again", 7, BATTEN_ROWS_SEQS, {in, out});
   });

@@ -40,16 +40,16 @@ enum batten_file_kind {
 
 enum batten_section_kind {
   BATTEN_SECTION_STRINGS = 1,
-  BATTEN_SECTION_PRODUCER = 2,   /* 1 batten_producer_t */
-  BATTEN_SECTION_FILES = 3,      /* batten_file_t */
-  BATTEN_SECTION_TARGETS = 4,    /* batten_target_t; a reader takes the supported one with the most feature bits */
-  BATTEN_SECTION_STAGES = 5,     /* batten_stage_t */
-  BATTEN_SECTION_BUCKETS = 6,    /* batten_bucket_t; a stage's buckets are contiguous, smallest first */
-  BATTEN_SECTION_LANES = 7,      /* batten_lane_t */
-  BATTEN_SECTION_OUTPUTS = 8,    /* batten_output_t; a lane's outputs are contiguous */
-  BATTEN_SECTION_PLANS = 9,      /* batten_plan_ref_t: exactly one for each target, lane and bucket of the lane's stage */
-  BATTEN_SECTION_NOTES = 10,     /* batten_note_t: facts for people: family, pooling, eps, defaults taken */
-  BATTEN_SECTION_WORDS = 11,     /* uint32_t: inputs of self-tests */
+  BATTEN_SECTION_PRODUCER = 2, /* 1 batten_producer_t */
+  BATTEN_SECTION_FILES = 3,    /* batten_file_t */
+  BATTEN_SECTION_TARGETS = 4,  /* batten_target_t; a reader takes the supported one with the most feature bits */
+  BATTEN_SECTION_STAGES = 5,   /* batten_stage_t */
+  BATTEN_SECTION_BUCKETS = 6,  /* batten_bucket_t; a stage's buckets are contiguous, smallest first */
+  BATTEN_SECTION_LANES = 7,    /* batten_lane_t */
+  BATTEN_SECTION_OUTPUTS = 8,  /* batten_output_t; a lane's outputs are contiguous */
+  BATTEN_SECTION_PLANS = 9,    /* batten_plan_ref_t: exactly one for each target, lane and bucket of the lane's stage */
+  BATTEN_SECTION_NOTES = 10,   /* batten_note_t: facts for people: family, pooling, eps, defaults taken */
+  BATTEN_SECTION_WORDS = 11,   /* uint32_t: inputs of self-tests */
   BATTEN_SECTION_SELF_TESTS = 12, /* batten_self_test_t */
 
   BATTEN_SECTION_PACK = 20,    /* 1 batten_pack_t */
@@ -233,7 +233,7 @@ typedef struct batten_note {
 typedef struct batten_self_test {
   uint32_t lane;
   uint32_t tokens, seqs, markers;
-  uint32_t ids, types, cuSeqlens;       /* first index into WORDS; types is UINT32_MAX where absent */
+  uint32_t ids, types, cuSeqlens;          /* first index into WORDS; types is UINT32_MAX where absent */
   uint32_t markerPos, cuMarkers, seqTypes; /* as types */
   uint8_t digest[32];
 } batten_self_test_t;

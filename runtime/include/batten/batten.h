@@ -37,14 +37,14 @@ typedef enum batten_status {
 /** Details of the last failure; plain data that the caller owns. Fields that don't apply are 0 or empty. */
 typedef struct batten_error {
   batten_status_t status;
-  int32_t osError;      /* errno of the call that failed */
-  uint64_t index;       /* element, record or byte that is at fault */
-  uint64_t sequence;    /* BAD_BATCH: sequence that index lies in */
-  uint64_t found;       /* value found, bytes or count */
-  uint64_t limit;       /* bound or value that was expected */
-  char where[128];      /* array of the batch, or file of the bundle */
-  char section[32];     /* section of the file, or "" */
-  char message[512];    /* one line for people, lower case, no full stop */
+  int32_t osError;   /* errno of the call that failed */
+  uint64_t index;    /* element, record or byte that is at fault */
+  uint64_t sequence; /* BAD_BATCH: sequence that index lies in */
+  uint64_t found;    /* value found, bytes or count */
+  uint64_t limit;    /* bound or value that was expected */
+  char where[128];   /* array of the batch, or file of the bundle */
+  char section[32];  /* section of the file, or "" */
+  char message[512]; /* one line for people, lower case, no full stop */
 } batten_error_t;
 
 typedef struct batten_bundle batten_bundle_t;
@@ -62,8 +62,9 @@ const char *batten_status_name(batten_status_t status);
 /* ---- bundle ---- */
 
 typedef enum batten_verify_level {
-  BATTEN_VERIFY_STRUCTURE = 0, /* digests of manifest, plans and images; heads of packs; every plan proved */
-  BATTEN_VERIFY_FULL = 1,      /* and all bytes of the packs */
+  BATTEN_VERIFY_STRUCTURE =
+      0, /* the manifest, and of the target in use: digests of plans and image, heads of packs, every plan proved */
+  BATTEN_VERIFY_FULL = 1, /* and all bytes of all files, and the plans of all targets */
 } batten_verify_level_t;
 
 typedef enum batten_load {
@@ -79,9 +80,10 @@ typedef struct batten_bundle_options {
   bool allowWritableByOthers; /* accept directories and files that group or others may write */
   bool mapImage;              /* map images from their files instead of sealed memory, so that perf names kernels */
   const char *target;         /* use this target only, e.g. "x86-64-v3"; NULL takes the best that runs here */
-  bool inspectOnly;           /* to ask and verify only, also where no target runs here: maps no code, makes no executor */
+  bool inspectOnly; /* to ask and verify only, also where no target runs here: maps no code, makes no executor */
 } batten_bundle_options_t;
-#define BATTEN_BUNDLE_OPTIONS_INIT {sizeof(batten_bundle_options_t), NULL, BATTEN_VERIFY_STRUCTURE, BATTEN_LOAD_MAP, false, false, NULL, false}
+#define BATTEN_BUNDLE_OPTIONS_INIT                                                                                     \
+  {sizeof(batten_bundle_options_t), NULL, BATTEN_VERIFY_STRUCTURE, BATTEN_LOAD_MAP, false, false, NULL, false}
 
 /** A file of a bundle in memory; path as in the bundle ("manifest.bin", "packs/common.pack"). data is 64-byte aligned and
  *  outlives the bundle (images are copied). */
@@ -92,9 +94,12 @@ typedef struct batten_blob {
 } batten_blob_t;
 
 /** Opens the bundle directory at path. options may be NULL. The bundle has one reference; release it. */
-batten_status_t batten_bundle_open(const char *path, const batten_bundle_options_t *options, batten_bundle_t **bundle, batten_error_t *error);
+batten_status_t batten_bundle_open(const char *path, const batten_bundle_options_t *options, batten_bundle_t **bundle,
+                                   batten_error_t *error);
 /** Opens a bundle from blobs in memory. load and allowWritableByOthers don't apply; mapImage is refused. */
-batten_status_t batten_bundle_open_blobs(const batten_blob_t *blobs, size_t blobCount, const batten_bundle_options_t *options, batten_bundle_t **bundle, batten_error_t *error);
+batten_status_t batten_bundle_open_blobs(const batten_blob_t *blobs, size_t blobCount,
+                                         const batten_bundle_options_t *options, batten_bundle_t **bundle,
+                                         batten_error_t *error);
 void batten_bundle_retain(batten_bundle_t *bundle);
 void batten_bundle_release(batten_bundle_t *bundle); /* NULL is fine */
 
@@ -117,7 +122,7 @@ typedef struct batten_output_info {
   batten_text_t name;
   uint32_t rowKind; /* 0 tokens, 1 seqs, 2 markers, 3 one */
   uint32_t width;
-  uint32_t elem;    /* 1: f32 */
+  uint32_t elem; /* 1: f32 */
 } batten_output_info_t;
 
 typedef struct batten_lane_info {
@@ -151,14 +156,18 @@ typedef struct batten_file_info {
 void batten_bundle_get_info(const batten_bundle_t *bundle, batten_bundle_info_t *info);
 /* Indices out of range give BATTEN_BAD_ARGUMENT. */
 batten_status_t batten_bundle_get_lane(const batten_bundle_t *bundle, uint32_t lane, batten_lane_info_t *info);
-batten_status_t batten_bundle_get_output(const batten_bundle_t *bundle, uint32_t lane, uint32_t output, batten_output_info_t *info);
-batten_status_t batten_bundle_get_bucket(const batten_bundle_t *bundle, uint32_t lane, uint32_t bucket, batten_bucket_info_t *info);
+batten_status_t batten_bundle_get_output(const batten_bundle_t *bundle, uint32_t lane, uint32_t output,
+                                         batten_output_info_t *info);
+batten_status_t batten_bundle_get_bucket(const batten_bundle_t *bundle, uint32_t lane, uint32_t bucket,
+                                         batten_bucket_info_t *info);
 batten_status_t batten_bundle_get_stage_name(const batten_bundle_t *bundle, uint32_t stage, batten_text_t *name);
 batten_status_t batten_bundle_get_target(const batten_bundle_t *bundle, uint32_t target, batten_target_info_t *info);
 batten_status_t batten_bundle_get_file(const batten_bundle_t *bundle, uint32_t file, batten_file_info_t *info);
-batten_status_t batten_bundle_get_note(const batten_bundle_t *bundle, uint32_t note, batten_text_t *key, batten_text_t *value);
+batten_status_t batten_bundle_get_note(const batten_bundle_t *bundle, uint32_t note, batten_text_t *key,
+                                       batten_text_t *value);
 /** Index of the lane of that name; BATTEN_BAD_ARGUMENT where there is none. */
-batten_status_t batten_bundle_find_lane(const batten_bundle_t *bundle, const char *name, uint32_t *lane, batten_error_t *error);
+batten_status_t batten_bundle_find_lane(const batten_bundle_t *bundle, const char *name, uint32_t *lane,
+                                        batten_error_t *error);
 /** Hashes every byte of every file against the manifest, as BATTEN_VERIFY_FULL does. */
 batten_status_t batten_bundle_verify_full(const batten_bundle_t *bundle, batten_error_t *error);
 
@@ -170,7 +179,7 @@ typedef struct batten_plan_info {
 
 typedef struct batten_step_info {
   batten_text_t label, kernel, key;
-  uint32_t domain;  /* 0 panels, 1 rows, 2 tasks, 3 one */
+  uint32_t domain; /* 0 panels, 1 rows, 2 tasks, 3 one */
   uint32_t rowKind;
   uint32_t operandCount;
   uint64_t flopsPerRow, flopsPerPair, bytesPerRow, weightBytes, scratchBytes;
@@ -178,16 +187,19 @@ typedef struct batten_step_info {
 
 typedef struct batten_operand_info {
   bool isWeight;
-  uint32_t access; /* 1 read, 2 write, 3 in place */
+  uint32_t access;    /* 1 read, 2 write, 3 in place */
   batten_text_t name; /* weights */
   uint32_t buffer;    /* buffers: index */
   uint32_t rowKind, width, elem;
   uint64_t offset, bytes, strideBytes;
 } batten_operand_info_t;
 
-batten_status_t batten_bundle_get_plan(const batten_bundle_t *bundle, uint32_t lane, uint32_t bucket, batten_plan_info_t *info);
-batten_status_t batten_bundle_get_step(const batten_bundle_t *bundle, uint32_t lane, uint32_t bucket, uint32_t step, batten_step_info_t *info);
-batten_status_t batten_bundle_get_operand(const batten_bundle_t *bundle, uint32_t lane, uint32_t bucket, uint32_t step, uint32_t operand, batten_operand_info_t *info);
+batten_status_t batten_bundle_get_plan(const batten_bundle_t *bundle, uint32_t lane, uint32_t bucket,
+                                       batten_plan_info_t *info);
+batten_status_t batten_bundle_get_step(const batten_bundle_t *bundle, uint32_t lane, uint32_t bucket, uint32_t step,
+                                       batten_step_info_t *info);
+batten_status_t batten_bundle_get_operand(const batten_bundle_t *bundle, uint32_t lane, uint32_t bucket, uint32_t step,
+                                          uint32_t operand, batten_operand_info_t *info);
 
 /* ---- pool ---- */
 
@@ -249,34 +261,43 @@ typedef struct batten_executor_options {
 
 /** Allocates and touches all memory that runs of any lane need. Retains the bundle.
  *  Errors: OUT_OF_MEMORY; BAD_ARGUMENT where the bundle was opened with inspectOnly. */
-batten_status_t batten_executor_create(batten_bundle_t *bundle, const batten_executor_options_t *options, batten_executor_t **executor, batten_error_t *error);
+batten_status_t batten_executor_create(batten_bundle_t *bundle, const batten_executor_options_t *options,
+                                       batten_executor_t **executor, batten_error_t *error);
 void batten_executor_destroy(batten_executor_t *executor); /* NULL is fine; not during a run */
 
 /** Lane 0. outputs has the lane's outputCount entries, in the lane's order; NULL with outputCount 0 skips them.
  *  *bucket, where not NULL, gets the index of the bucket used, within the lane's stage.
  *  Errors: BAD_BATCH, NO_BUCKET, BUSY, BAD_ARGUMENT. After an error the executor is as before and can run again. */
-batten_status_t batten_run(batten_executor_t *executor, const batten_batch_t *batch, batten_output_view_t *outputs, uint32_t outputCount, uint32_t *bucket, batten_error_t *error);
-batten_status_t batten_run_lane(batten_executor_t *executor, uint32_t lane, const batten_batch_t *batch, batten_output_view_t *outputs, uint32_t outputCount, uint32_t *bucket, batten_error_t *error);
+batten_status_t batten_run(batten_executor_t *executor, const batten_batch_t *batch, batten_output_view_t *outputs,
+                           uint32_t outputCount, uint32_t *bucket, batten_error_t *error);
+batten_status_t batten_run_lane(batten_executor_t *executor, uint32_t lane, const batten_batch_t *batch,
+                                batten_output_view_t *outputs, uint32_t outputCount, uint32_t *bucket,
+                                batten_error_t *error);
 /** Runs in that bucket of the lane's stage, which must hold the batch; else NO_BUCKET. For tests and benchmarks. */
-batten_status_t batten_run_in_bucket(batten_executor_t *executor, uint32_t lane, uint32_t bucket, const batten_batch_t *batch, batten_output_view_t *outputs, uint32_t outputCount, batten_error_t *error);
+batten_status_t batten_run_in_bucket(batten_executor_t *executor, uint32_t lane, uint32_t bucket,
+                                     const batten_batch_t *batch, batten_output_view_t *outputs, uint32_t outputCount,
+                                     batten_error_t *error);
 /** Checks a batch and tells its bucket, running nothing. */
-batten_status_t batten_check_batch(const batten_executor_t *executor, uint32_t lane, const batten_batch_t *batch, uint32_t *bucket, batten_error_t *error);
+batten_status_t batten_check_batch(const batten_executor_t *executor, uint32_t lane, const batten_batch_t *batch,
+                                   uint32_t *bucket, batten_error_t *error);
 
 /** Bytes; "resident" is asked of the system at the call. */
 typedef struct batten_memory {
   uint64_t weightsMapped, weightsResident;
   uint64_t imageMapped, imageResident;
-  uint64_t planTables;                 /* plans and operand tables */
+  uint64_t planTables;                  /* plans and operand tables */
   uint64_t arena, batchTables, scratch; /* the executor's own, resident from creation on */
 } batten_memory_t;
 batten_status_t batten_executor_get_memory(const batten_executor_t *executor, batten_memory_t *memory);
 
 /** Faults in the weights and code of a plan, so that its first run is as fast as the next. */
-batten_status_t batten_executor_prepare(batten_executor_t *executor, uint32_t lane, uint32_t bucket, batten_error_t *error);
+batten_status_t batten_executor_prepare(batten_executor_t *executor, uint32_t lane, uint32_t bucket,
+                                        batten_error_t *error);
 /** Profiling on or off; costs nothing when off. Times restart at 0. */
 batten_status_t batten_executor_set_profile(batten_executor_t *executor, bool on);
 /** Nanoseconds and runs of a step since profiling was switched on. */
-batten_status_t batten_executor_get_step_time(const batten_executor_t *executor, uint32_t lane, uint32_t bucket, uint32_t step, uint64_t *nanoseconds, uint64_t *runs);
+batten_status_t batten_executor_get_step_time(const batten_executor_t *executor, uint32_t lane, uint32_t bucket,
+                                              uint32_t step, uint64_t *nanoseconds, uint64_t *runs);
 
 /** Told after each step of a run, on the thread that called it: the step's number in the plan, the row kind and a view of
  *  what it wrote, valid during the call, which is made in the floating point state of a run (denormals flushed). Steps
@@ -292,7 +313,8 @@ typedef struct batten_self_test_result {
   uint8_t expected[32], found[32];
 } batten_self_test_result_t;
 /** Runs a self-test of the bundle and compares the digest of its outputs. BATTEN_CORRUPT where it differs. */
-batten_status_t batten_executor_self_test(batten_executor_t *executor, uint32_t index, batten_self_test_result_t *result, batten_error_t *error);
+batten_status_t batten_executor_self_test(batten_executor_t *executor, uint32_t index,
+                                          batten_self_test_result_t *result, batten_error_t *error);
 
 /** SHA-256 of bytes into digest[32]. */
 void batten_sha256(const void *data, size_t bytes, uint8_t *digest);

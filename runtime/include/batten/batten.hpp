@@ -90,7 +90,8 @@ struct Output : batten_output_view_t {
 /// An open bundle. Copies share it.
 class Bundle {
 public:
-  [[nodiscard]] static Result<Bundle> open(const char *path, const batten_bundle_options_t *options = nullptr) noexcept {
+  [[nodiscard]] static Result<Bundle> open(const char *path,
+                                           const batten_bundle_options_t *options = nullptr) noexcept {
     Error error;
     batten_bundle_t *bundle = nullptr;
     if (batten_bundle_open(path, options, &bundle, &error) != BATTEN_OK)
@@ -164,7 +165,8 @@ private:
 /// Runs batches, one at a time. Keeps its bundle and pool alive.
 class Executor {
 public:
-  [[nodiscard]] static Result<Executor> create(const Bundle &bundle, const Pool *pool = nullptr, bool profile = false) noexcept {
+  [[nodiscard]] static Result<Executor> create(const Bundle &bundle, const Pool *pool = nullptr,
+                                               bool profile = false) noexcept {
     batten_executor_options_t options = BATTEN_EXECUTOR_OPTIONS_INIT;
     options.pool = pool ? pool->get() : nullptr, options.profile = profile;
     Error error;
