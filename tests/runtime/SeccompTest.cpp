@@ -50,8 +50,9 @@ struct Prepared {
         right &= batten_run(executor.get(), &views[i], &output, 1, nullptr, &error) == BATTEN_OK;
         for (size_t k = 0; k < expected[i].pooled.size(); ++k)
           right &= pooled[k] == expected[i].pooled[k];
-        for (volatile int wait = 0; round % 20 == 0 && wait < 300000; wait = wait + 1) {
-        } // longer than a worker spins: it sleeps, and is woken
+        // Longer than a worker spins: it sleeps, and is woken.
+        for (int wait = 0; round % 20 == 0 && wait < 300000; ++wait)
+          __asm__ volatile("");
       }
     batten_batch_t bad = views[0];
     bad.tokenCount += 1;

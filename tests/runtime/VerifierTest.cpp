@@ -44,8 +44,9 @@ TEST_P(VerifierTest, Refuses) {
   EXPECT_STREQ(error.section, c.section) << error.message;
   EXPECT_EQ(error.index, c.index) << error.message;
   EXPECT_EQ(error.found, c.found) << error.message;
-  if (c.limit != kAny)
+  if (c.limit != kAny) {
     EXPECT_EQ(error.limit, c.limit) << error.message;
+  }
   EXPECT_TRUE(std::string(error.message).starts_with(std::string(c.where) + ": ")) << error.message;
 }
 

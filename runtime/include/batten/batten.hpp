@@ -125,7 +125,7 @@ public:
     uint32_t lane = 0;
     if (batten_bundle_find_lane(bundle_, name, &lane, &error) != BATTEN_OK)
       return error;
-    return std::move(lane);
+    return Result<uint32_t>(std::move(lane));
   }
 
 private:
@@ -186,7 +186,7 @@ public:
     if (batten_run_lane(executor_.get(), lane, &view, outputs.data(), static_cast<uint32_t>(outputs.size()), &bucket,
                         &error) != BATTEN_OK)
       return error;
-    return std::move(bucket);
+    return Result<uint32_t>(std::move(bucket));
   }
   [[nodiscard]] batten_memory_t memory() const noexcept {
     batten_memory_t memory = {};
