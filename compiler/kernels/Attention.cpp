@@ -5,9 +5,9 @@
 //   softmax  row by row: maximum, then p = exp2(s - max) in place of s, and its sum in 16 virtual lanes
 //   output   tile x width, a chain over the keys, kept in scratch; a later block rescales it first
 //
-// Rows past the sequence's end are never read: the last key stands in for keys up to the panel's end, and p is set to
-// zero there. Values are read from the qkv rows; of long sequences they are packed first, since there each tile would
-// otherwise walk through as many pages as there are keys. Where p and v come from doesn't change a bit.
+// Rows past the sequence's end are never read: the last key stands in for keys up to a multiple of 16, and p is set to
+// zero there. Values are read from the qkv rows; those of long sequences are packed first. Where p and v come from
+// doesn't change a bit.
 #include "batten/kernel.h"
 #include "compiler/kernels/Emitters.h"
 #include "compiler/kernels/Tile.h"
@@ -94,7 +94,7 @@ private:
   /// Tasks [task, taskEnd) of one head of one sequence.
   void emitHead(Value task, Value taskEnd) {
     transposeKeys();
-    Value isLong = e.less(e.constant(BATTEN_KEY_BLOCK), length);
+    Value isLong = e.less(e.constant(layout::kPackValuesAbove), length);
     Value paddedLength = e.mul(e.ceilDiv(length, BATTEN_PANEL_COLS), BATTEN_PANEL_COLS);
     Value packed = e.at(keys, e.mul(paddedLength, width * kElem));
     e.when(isLong, [&] { packValues(packed); });
@@ -124,7 +124,7 @@ private:
       keyBlock = block;
       blockKeys = e.minimum(e.sub(length, block), e.constant(BATTEN_KEY_BLOCK));
       e.dispatch(tileRows, rowCases(e.target.tileRows), [&](int64_t rows) { emitScores(rows); });
-      e.loop(e.constant(0), tileRows, 1, [&](Value row) { emitSoftmaxRow(row); });
+      emitSoftmax();
       e.dispatch(tileRows, rowCases(e.target.tileRows), [&](int64_t rows) { emitOutputs(rows); });
     });
     e.loop(e.constant(0), tileRows, 1, [&](Value row) {
@@ -142,26 +142,31 @@ private:
     });
   }
 
-  /// scores[i][j] = q[i] . k[j] for the block's keys, up to the end of the last panel (half panel on 256-bit vectors).
+  /// scores[i][j] = q[i] . k[j] for the block's keys, rounded up to 16.
   void emitScores(unsigned rows) {
     int64_t cols = e.target.tileCols();
-    e.loop(e.constant(0), e.ceilDiv(blockKeys, cols), 1, [&](Value group) {
-      Tile t;
-      t.rows = rows;
-      t.a = e.at(queryRows, e.mul(tileRow, strideIn));
-      t.aStride = strideIn;
-      t.b = keyPanel(e.add(keyBlock, e.mul(group, cols)));
-      t.bStride = e.constant(kPanelRowBytes);
-      t.bAlignment = 64;
-      for (unsigned j = 0; j < e.target.tileVectors; ++j)
-        t.bOffsets.push_back(j * lanes * kElem);
-      t.count = e.constant(width);
-      SmallVector<Value> sums = emitTile(e, t);
-      Value to = e.at(scores, e.mul(group, cols * kElem));
-      for (unsigned i = 0; i < rows; ++i)
-        e.store(Lanes(ArrayRef<Value>(sums).slice(i * e.target.tileVectors, e.target.tileVectors)),
-                e.at(to, i * scoreStride), 64);
-    });
+    Value padded = e.mul(e.ceilDiv(blockKeys, BATTEN_LANES), BATTEN_LANES);
+    Value whole = e.mul(e.div(padded, e.constant(cols)), cols);
+    e.loop(e.constant(0), whole, cols, [&](Value key) { emitScoreTile(rows, e.target.tileVectors, key); });
+    if (cols > BATTEN_LANES)
+      e.when(e.less(whole, padded), [&] { emitScoreTile(rows, e.laneVectors, whole); });
+  }
+
+  void emitScoreTile(unsigned rows, unsigned vectors, Value key) {
+    Tile t;
+    t.rows = rows;
+    t.a = e.at(queryRows, e.mul(tileRow, strideIn));
+    t.aStride = strideIn;
+    t.b = keyPanel(e.add(keyBlock, key));
+    t.bStride = e.constant(kPanelRowBytes);
+    t.bAlignment = 64;
+    for (unsigned j = 0; j < vectors; ++j)
+      t.bOffsets.push_back(j * lanes * kElem);
+    t.count = e.constant(width);
+    SmallVector<Value> sums = emitTile(e, t);
+    Value to = e.at(scores, e.mul(key, kElem));
+    for (unsigned i = 0; i < rows; ++i)
+      e.store(Lanes(ArrayRef<Value>(sums).slice(i * vectors, vectors)), e.at(to, i * scoreStride), 64);
   }
 
   /// Where key number `index` is in the panels, for its first dimension.
@@ -170,40 +175,54 @@ private:
     return e.at(e.at(keys, e.mul(panel, width * kPanelRowBytes)), e.mul(column, kElem));
   }
 
-  void emitSoftmaxRow(Value row) {
-    Value line = e.at(scores, e.mul(row, scoreStride));
+  /// Scores of the tile to p, in two loops over its rows: maxima of many rows are in flight at once that way.
+  void emitSoftmax() {
     // The last 1 to 16 keys go by a mask.
     Value whole = e.mul(e.div(e.sub(blockKeys, e.constant(1)), e.constant(BATTEN_LANES)), BATTEN_LANES);
-    Value wholeBytes = e.mul(whole, kElem), rest = e.sub(blockKeys, whole);
-    Value tail = e.at(line, wholeBytes);
-    Lanes mask = e.maskBelow(rest), factor = e.splat(scale);
-    auto scaled = [&](Value address) { return e.mul(e.load(address, 64), factor); };
+    wholeBytes = e.mul(whole, kElem);
+    Value rest = e.sub(blockKeys, whole);
+    e.loop(e.constant(0), tileRows, 1, [&](Value row) { emitMaximum(row, e.maskBelow(rest)); });
+    e.loop(e.constant(0), tileRows, 1, [&](Value row) { emitWeights(row, e.maskBelow(rest)); });
+  }
 
-    Lanes most =
-        e.loop(e.constant(0), wholeBytes, kLaneBytes, e.splat(kMinusInfinity),
-               [&](Value offset, ValueRange carried) { return e.max(Lanes(carried), scaled(e.at(line, offset))); });
-    most = e.max(most, e.select(mask, scaled(tail), e.splat(kMinusInfinity)));
-    Value maximum = e.at(maxima, e.mul(row, kElem)), sums = e.at(laneSums, e.mul(row, kLaneBytes));
+  /// Scales a row's scores and takes their maximum; from the second key block on rescales what was summed up before.
+  void emitMaximum(Value row, const Lanes &mask) {
+    Value line = e.at(scores, e.mul(row, scoreStride));
+    Lanes factor = e.splat(scale);
+    auto scaleAt = [&](Value address) {
+      Lanes score = e.mul(e.load(address, 64), factor);
+      e.store(score, address, 64);
+      return score;
+    };
+    Lanes most = e.loop(
+        e.constant(0), wholeBytes, kLaneBytes, e.splat(kMinusInfinity),
+        [&](Value offset, ValueRange carried) { return e.max(Lanes(carried), scaleAt(e.at(line, offset))); });
+    most = e.max(most, e.select(mask, scaleAt(e.at(line, wholeBytes)), e.splat(kMinusInfinity)));
+    Value maximum = e.at(maxima, e.mul(row, kElem));
     Value before = e.loadFloat(maximum), now = e.maxFloat(before, e.reduceMax(most));
     e.storeFloat(now, maximum);
     e.when(e.less(e.constant(0), keyBlock), [&] {
       Lanes change = emitExp2(e, e.sub(e.splat(before), e.splat(now)));
+      Value sums = e.at(laneSums, e.mul(row, kLaneBytes)), output = e.at(outputs, e.mul(row, outputStride));
       e.store(e.mul(e.load(sums, 64), change), sums, 64);
-      Value output = e.at(outputs, e.mul(row, outputStride));
       for (int64_t column = 0; column < width; column += BATTEN_LANES)
         e.store(e.mul(e.load(e.at(output, column * kElem), 64), change), e.at(output, column * kElem), 64);
     });
+  }
 
-    Lanes shift = e.splat(now);
-    Lanes total =
-        e.loop(e.constant(0), wholeBytes, kLaneBytes, e.load(sums, 64), [&](Value offset, ValueRange carried) {
-          Value address = e.at(line, offset);
-          Lanes p = emitExp2(e, e.sub(scaled(address), shift));
-          e.store(p, address, 64);
-          return e.add(Lanes(carried), p);
-        });
-    Lanes p = e.select(mask, emitExp2(e, e.sub(scaled(tail), shift)), e.splat(0.0f));
-    e.store(p, tail, 64);
+  /// p = exp2(score - maximum), and its sum.
+  void emitWeights(Value row, const Lanes &mask) {
+    Value line = e.at(scores, e.mul(row, scoreStride)), sums = e.at(laneSums, e.mul(row, kLaneBytes));
+    Lanes shift = e.splat(e.loadFloat(e.at(maxima, e.mul(row, kElem))));
+    auto weigh = [&](Value address) { return emitExp2(e, e.sub(e.load(address, 64), shift)); };
+    Lanes total = e.loop(e.constant(0), wholeBytes, kLaneBytes, e.load(sums, 64),
+                         [&](Value offset, ValueRange carried) {
+                           Lanes p = weigh(e.at(line, offset));
+                           e.store(p, e.at(line, offset), 64);
+                           return e.add(Lanes(carried), p);
+                         });
+    Lanes p = e.select(mask, weigh(e.at(line, wholeBytes)), e.splat(0.0f));
+    e.store(p, e.at(line, wholeBytes), 64);
     e.store(e.add(total, p), sums, 64);
   }
 
@@ -243,10 +262,10 @@ private:
       e.store(Lanes(ArrayRef<Value>(sums).slice(i * vectors, vectors)), e.at(to, i * outputStride), 64);
   }
 
-  /// Keys into panels [L/32][width][32], by square blocks in registers. Past the last key it is repeated.
+  /// Keys into panels [L/32][width][32], by square blocks in registers. Past the last key it is repeated, up to a multiple of 16.
   void transposeKeys() {
     int64_t whole = width / lanes * lanes;
-    Value padded = e.mul(e.ceilDiv(length, BATTEN_PANEL_COLS), BATTEN_PANEL_COLS);
+    Value padded = e.mul(e.ceilDiv(length, BATTEN_LANES), BATTEN_LANES);
     Value lastKey = e.sub(length, e.constant(1));
     e.loop(e.constant(0), padded, lanes, [&](Value index) {
       Value to = keyPanel(index);
@@ -295,7 +314,7 @@ private:
   float scale;
   Value scores, outputs, laneSums, maxima, keys, taskStart;
   Value taskCount, length, queryRows, keyRows, valueRows, outRows, valueStride; // of the sequence and head
-  Value tileRow, tileRows, keyBlock, blockKeys;                                 // of the tile
+  Value tileRow, tileRows, keyBlock, blockKeys, wholeBytes;                                 // of the tile
 };
 
 } // namespace

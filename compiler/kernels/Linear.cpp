@@ -22,7 +22,9 @@ namespace {
 
 constexpr int64_t kElem = 4;
 /// Rows of a panel between a k step and what it prefetches of the same panel.
-constexpr int64_t kNearRows = 16;
+constexpr int64_t kNearRows = 128;
+/// Bytes of all panels between a k step of several groups and what it prefetches. More would not fit the L1 cache.
+constexpr int64_t kWideAheadBytes = 8192;
 /// Blocks of fewer rows than this wait for their own weights: they prefetch near, not the next panel.
 constexpr int64_t kNearBelowRows = 8;
 /// Accumulator vectors that tiles of few rows are widened to, at most.
@@ -166,7 +168,9 @@ private:
           e.prefetch(e.at(address, line * 64));
         return;
       }
-      Value address = e.at(weights, e.mul(e.add(k, kNearRows), kPanelRowBytes));
+      int64_t rowsAhead =
+          kWideAheadBytes / kPanelRowBytes * groupsPerPanel / std::max<int64_t>(groupCount, groupsPerPanel);
+      Value address = e.at(weights, e.mul(e.add(k, rowsAhead), kPanelRowBytes));
       for (int64_t column = 0; column < groupCount * groupCols; column += 64 / kElem)
         e.prefetch(e.at(address, column / BATTEN_PANEL_COLS * panelBytes + column % BATTEN_PANEL_COLS * kElem));
     };

@@ -12,39 +12,41 @@ static Lanes horner(EmitterContext &e, const Lanes &x, llvm::ArrayRef<float> c) 
   return value;
 }
 
-/// 2^(n + f) for whole n in [-126, 127], given as shifter = 1.5 * 2^23 + n, and |f| <= 1/2. The power is made from bits
-/// and multiplied, not added to the exponent: so a NaN in f comes out as one.
-static Lanes exp2Parts(EmitterContext &e, const Lanes &shifter, const Lanes &f) {
-  static constexpr float kExp2[] = {1.0f,           0x1.62e43p-1f,   0x1.ebfbdcp-3f, 0x1.c6aee8p-5f,
-                                    0x1.3b2d4ep-7f, 0x1.5f3e52p-10f, 0x1.41fbb2p-13f};
-  Lanes fraction = horner(e, f, kExp2);
-  Lanes power = e.asFloats(e.shiftLeft(e.addIntegers(e.asIntegers(shifter), 127), 23));
-  return e.mul(fraction, power);
-}
+/// Adding this to x in [-127, 127] rounds it to a whole number n and leaves n + 127 in the low bits.
+static constexpr float kShifter = 0x1.8p23f + 127.0f;
 
-/// Adding this rounds to the nearest whole number, which is then in the low bits.
-static constexpr float kShifter = 0x1.8p23f;
+/// 2^(n + f) for shifter = kShifter + n and |f| <= 1/2. The power of two is made from bits and multiplied, not added to
+/// the exponent: so a NaN in f comes out as one. n = -127 makes the power 0, and with n = -126 what is below 2^-126 is
+/// flushed, as everything denormal is in a run: so the result is 0 below -126.
+static Lanes exp2Parts(EmitterContext &e, const Lanes &shifter, const Lanes &f) {
+  static constexpr float kExp2[] = {1.0f,
+                                    0x1.62e43p-1f,
+                                    0x1.ebfbdcp-3f,
+                                    0x1.c6aee8p-5f,
+                                    0x1.3b2d4ep-7f,
+                                    0x1.5f3e52p-10f,
+                                    0x1.41fbb2p-13f};
+  return e.mul(horner(e, f, kExp2), e.asFloats(e.shiftLeft(e.asIntegers(shifter), 23)));
+}
 
 Lanes batten::emitExp2(EmitterContext &e, const Lanes &x) {
   unsigned vectors = x.size();
   Lanes magic = e.splat(kShifter, vectors);
-  Lanes shifter = e.add(x, magic);
-  Lanes f = e.sub(x, e.sub(shifter, magic));
-  Lanes value = exp2Parts(e, shifter, f);
-  return e.select(e.less(x, e.splat(-126.0f, vectors)), e.splat(0.0f, vectors), value);
+  Lanes cut = e.max(e.splat(-127.0f, vectors), x); // in the order that lets NaN through
+  Lanes shifter = e.add(cut, magic);
+  return exp2Parts(e, shifter, e.sub(cut, e.sub(shifter, magic)));
 }
 
 /// e^x for x <= 0; 0 below -87.3. x * log2(e) is carried as a sum of two floats, so that a large x costs no precision.
 static Lanes emitExp(EmitterContext &e, const Lanes &x) {
   constexpr float kLog2EHigh = 0x1.715476p+0f, kLog2ELow = 0x1.4ae0cp-26f;
+  constexpr float kLeast = -88.0f; // n is -127 there
   unsigned vectors = x.size();
   Lanes magic = e.splat(kShifter, vectors), high = e.splat(kLog2EHigh, vectors);
-  Lanes shifter = e.fma(x, high, magic);
-  Lanes whole = e.sub(shifter, magic);
-  Lanes f = e.fma(x, high, e.negate(whole));
-  f = e.fma(x, e.splat(kLog2ELow, vectors), f);
-  Lanes value = exp2Parts(e, shifter, f);
-  return e.select(e.less(x, e.splat(-0x1.5d58ap+6f, vectors)), e.splat(0.0f, vectors), value); // -87.3365
+  Lanes cut = e.max(e.splat(kLeast, vectors), x);
+  Lanes shifter = e.fma(cut, high, magic);
+  Lanes f = e.fma(cut, high, e.negate(e.sub(shifter, magic)));
+  return exp2Parts(e, shifter, e.fma(cut, e.splat(kLog2ELow, vectors), f));
 }
 
 /// x / (1 + e^-v) from decay = e^-|v|, v having the sign of x: the side that is small is computed as such.

@@ -23,7 +23,7 @@ int64_t attentionScratchBytes(int64_t headWidth, int64_t maxSeqLen) {
   AttentionScratch scratch = attentionScratch(headWidth);
   int64_t keys = roundUp(maxSeqLen, kPanelCols);
   int64_t bytes = scratch.keys + keys * headWidth * kElem;
-  if (maxSeqLen > kKeyBlock)
+  if (maxSeqLen > kPackValuesAbove)
     bytes += keys * scratch.valueStride * kElem;
   return roundUp(bytes, kAlignment);
 }

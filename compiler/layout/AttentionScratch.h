@@ -8,7 +8,7 @@
 //   maxima          64                              running maximum of each tile row
 //   factors         64                              what a later key block multiplies a row's output with
 //   keys            roundUp(L, 32) * width * 4      keys as panels [L/32][width][32]
-//   keys + above    roundUp(L, 32) * roundUp(width, 32) * 4    values as rows, only for L > 512
+//   keys + above    roundUp(L, 32) * roundUp(width, 32) * 4    values as rows, only for L > 256
 #ifndef BATTEN_COMPILER_LAYOUT_ATTENTIONSCRATCH_H
 #define BATTEN_COMPILER_LAYOUT_ATTENTIONSCRATCH_H
 
@@ -20,6 +20,9 @@ namespace batten::layout {
 inline constexpr int64_t kAttentionTileRows = 16;
 /// Keys of a block.
 inline constexpr int64_t kKeyBlock = 512;
+/// Sequences of more tokens have their values packed: rows of qkv lie a page apart, and each tile walks through them all.
+/// Measured, 12 heads of 32 on 512-bit vectors: 512 tokens gain 5 %, 256 gain 2 %, 128 nothing.
+inline constexpr int64_t kPackValuesAbove = 256;
 
 /// Offsets and strides of the block for one head width.
 ///

@@ -1,8 +1,7 @@
 // The checks on LLVM's MC layer. Loops are found as backward branches, which is exact for code from structured loops.
 #include "compiler/target/DisassemblyCheck.h"
+#include "compiler/target/InstructionLevel.h"
 
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
@@ -11,14 +10,9 @@
 #include "llvm/MC/MCInstPrinter.h"
 #include "llvm/MC/MCInstrAnalysis.h"
 #include "llvm/MC/MCInstrInfo.h"
-#include "llvm/MC/MCObjectFileInfo.h"
-#include "llvm/MC/MCParser/MCAsmParser.h"
-#include "llvm/MC/MCParser/MCTargetAsmParser.h"
 #include "llvm/MC/MCRegisterInfo.h"
-#include "llvm/MC/MCStreamer.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 
 #include <mutex>
@@ -48,7 +42,6 @@ public:
     std::call_once(once, [] {
       LLVMInitializeX86TargetInfo();
       LLVMInitializeX86TargetMC();
-      LLVMInitializeX86AsmParser();
       LLVMInitializeX86Disassembler();
     });
     triple = Triple(target.triple);
@@ -78,9 +71,8 @@ public:
     for (const Instruction &instruction : code) {
       if (const char *reason = forbidden(instruction.inst))
         return fail(function, instruction, reason);
-      if (seenOpcodes.insert(instruction.inst.getOpcode()).second)
-        if (Error error = checkLevel(function, instruction))
-          return error;
+      if (StringRef extension = beyondLevel(instruction); !extension.empty())
+        return fail(function, instruction, "is above the level of " + target.name + ": it needs " + extension);
       const MCInstrDesc &desc = instructions->get(instruction.inst.getOpcode());
       uint64_t destination = 0;
       if (!desc.isBranch() || desc.isIndirectBranch() ||
@@ -126,6 +118,11 @@ private:
     return Error::success();
   }
 
+  StringRef beyondLevel(const Instruction &instruction) const {
+    ArrayRef<uint8_t> bytes(image.bytes.data() + instruction.offset, instruction.bytes);
+    return extensionBeyond(target, bytes, StringRef(printer->getMnemonic(instruction.inst).first).trim());
+  }
+
   const char *forbidden(const MCInst &inst) const {
     if (instructions->get(inst.getOpcode()).isCall())
       return "is a call; kernels call nothing";
@@ -134,30 +131,6 @@ private:
         .Cases({"LDMXCSR", "VLDMXCSR", "FLDCW16m", "FXRSTOR", "FXRSTOR64", "XRSTOR", "XRSTOR64"},
                "changes the floating point state")
         .Default(nullptr);
-  }
-
-  /// The assembler knows which features an instruction needs; the disassembler takes them all.
-  Error checkLevel(const ImageFunction &function, const Instruction &instruction) {
-    std::string text = print(instruction.inst) + "\n", problem;
-    SourceMgr sources;
-    sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(text), SMLoc());
-    sources.setDiagHandler(
-        [](const SMDiagnostic &diagnostic, void *out) {
-          auto &text = *static_cast<std::string *>(out);
-          if (text.empty() && diagnostic.getKind() == SourceMgr::DK_Error)
-            text = diagnostic.getMessage().str();
-        },
-        &problem);
-    MCContext parsing(triple, asmInfo.get(), registers.get(), subtarget.get(), &sources);
-    std::unique_ptr<MCObjectFileInfo> objectInfo(backend->createMCObjectFileInfo(parsing, /*PIC=*/true));
-    parsing.setObjectFileInfo(objectInfo.get());
-    std::unique_ptr<MCStreamer> sink(createNullStreamer(parsing));
-    std::unique_ptr<MCAsmParser> parser(createMCAsmParser(sources, parsing, *sink, *asmInfo));
-    std::unique_ptr<MCTargetAsmParser> syntax(backend->createMCAsmParser(*subtarget, *parser, *instructions, options));
-    parser->setTargetParser(*syntax);
-    if (parser->Run(/*NoInitialTextSection=*/false) || !problem.empty())
-      return fail(function, instruction, "is above the level of " + target.name + ": " + problem);
-    return Error::success();
   }
 
   bool isVector(MCRegister reg) const {
@@ -236,7 +209,6 @@ private:
   std::unique_ptr<MCDisassembler> disassembler;
   std::unique_ptr<MCInstPrinter> printer;
   std::vector<Instruction> code;
-  DenseSet<unsigned> seenOpcodes;
 };
 
 } // namespace

@@ -12,8 +12,7 @@ namespace batten {
 inline constexpr uint64_t kFrameLimit = 4096;
 
 /// Checks each function of the image:
-///   - its bytes are instructions from end to end, each of the target's level (the assembler, restricted to the target's
-///     features, takes the disassembler's text);
+///   - its bytes are instructions from end to end, each of the target's level (InstructionLevel.h);
 ///   - no call, system call, trap, or instruction that changes the floating point state;
 ///   - no branch out of the function;
 ///   - in no k loop a vector register is loaded from a fixed place of the stack frame: that is a spill, and costs a third

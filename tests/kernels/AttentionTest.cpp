@@ -36,8 +36,8 @@ KernelKey keyOf(int64_t heads, int64_t width) {
 
 TEST(AttentionTest, MatchesReferenceAtEveryLength) {
   KernelKey key = keyOf(2, 32);
-  for (uint32_t length :
-       {1u, 2u, 3u, 13u, 14u, 15u, 16u, 17u, 31u, 32u, 33u, 63u, 64u, 65u, 127u, 128u, 129u, 511u, 512u, 513u})
+  for (uint32_t length : {1u,  2u,  3u,  13u,  14u,  15u,  16u,  17u,  31u,  32u,  33u,
+                          63u, 64u, 65u, 127u, 128u, 129u, 256u, 257u, 511u, 512u, 513u})
     check(key, batchOf({length}), length);
 }
 

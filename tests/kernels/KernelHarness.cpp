@@ -310,9 +310,10 @@ void test::expectClose(const std::vector<float> &got, const reference::Matrix &w
       ASSERT_TRUE(std::isnan(got[i])) << what << ": element " << i << " is " << got[i] << ", NaN wanted";
       continue;
     }
+    ASSERT_FALSE(std::isnan(got[i])) << what << ": element " << i << " is NaN, " << wanted.values[i] << " wanted";
     double allowed = ulps * 0x1p-24 * std::fabs(magnitude.values[i]) + absolute;
     double share = std::fabs(got[i] - wanted.values[i]) / std::max(allowed, 1e-300);
-    if (!(share <= worst)) {
+    if (share > worst) {
       worst = share;
       where = i;
     }

@@ -1,6 +1,7 @@
 // Speed of single kernels against this machine's own FMA peak, measured in the same run: the linears and the attention of
-// all-MiniLM-L6-v2, and the kernels between them. One thread, operands in cache as they are in a run. Best of many
-// rounds: on a shared machine anything else measures the neighbours.
+// all-MiniLM-L6-v2, and the kernels between them. One thread; its processor time, and the best of many rounds, since on a
+// shared machine anything else measures the neighbours. Operands are in cache; with --stream N a linear's calls go round N
+// MiB of weights, as the layers of a model do.
 #include "compiler/kernels/Emit.h"
 #include "compiler/layout/RowStride.h"
 #include "tools/bench/MappedImage.h"
@@ -9,11 +10,11 @@
 
 #include <immintrin.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <string>
 
@@ -21,7 +22,12 @@ using namespace batten;
 
 namespace {
 
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+/// This thread's processor time: what other processes take meanwhile doesn't count.
+double seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
 
 /// 24 chains of fma hide the latency on every core known; on 256-bit vectors 12 do, in 16 registers.
 __attribute__((target("avx512f"), noinline)) double peakOf512() {
@@ -126,14 +132,32 @@ public:
     addOperands(tokens);
   }
 
+  /// Makes the calls of a linear go round this many bytes of weights.
+  void stream(size_t bytes) {
+    size_t one = layout::panelCount(key.n) * 32 * key.k;
+    weights.push_back(args.ptr[1]);
+    while ((weights.size() + 1) * one * 4 <= bytes) {
+      buffers.push_back(std::make_unique<Floats>(one));
+      weights.push_back(buffers.back()->data);
+    }
+  }
+
   /// Best time of one call over the whole batch.
   double best(double budgetSeconds) {
     double result = 1e9, begin = seconds();
-    function(&args, 0, units, 0);
-    for (int round = 0; round < 5 || seconds() - begin < budgetSeconds; ++round) {
+    if (weights.empty())
+      weights.push_back(args.ptr[1]);
+    for (int round = 0; round < 6 || seconds() - begin < budgetSeconds; ++round) {
       double start = seconds();
-      function(&args, 0, units, 0);
-      result = std::min(result, seconds() - start);
+      for (size_t copy = 0; copy < weights.size(); ++copy) {
+        args.ptr[1] = weights[copy];
+        if (weights.size() > 1) {
+          args.next = weights[(copy + 1) % weights.size()];
+          args.nextBytes = 32 * 4 * static_cast<uint64_t>(key.k);
+        }
+        function(&args, 0, units, 0);
+      }
+      result = std::min(result, (seconds() - start) / static_cast<double>(weights.size()));
     }
     return result;
   }
@@ -190,6 +214,7 @@ private:
   batten_kernel_args_t args{};
   std::vector<uint32_t> offsets, tasks, ids, positions;
   std::vector<std::unique_ptr<Floats>> buffers;
+  std::vector<void *> weights;
 };
 
 /// The highest rate of several short rounds.
@@ -200,9 +225,11 @@ double peakOf(const Target &target) {
   return peak;
 }
 
-void benchMatrix(const Target &target, const KernelKey &key, double budget) {
+void benchMatrix(const Target &target, const KernelKey &key, double budget, size_t streamBytes) {
   for (uint32_t tokens : {1u, 2u, 4u, 8u, 16u, 32u, 128u, 512u}) {
     Bench bench(target, key, 1, tokens);
+    if (streamBytes)
+      bench.stream(streamBytes);
     double before = peakOf(target), time = bench.best(budget), peak = std::max(before, peakOf(target));
     double rate = 2.0 * key.k * key.n * tokens / time;
     std::printf("%-10s %-36s tokens %4u  %7.1f GFLOP/s  %5.1f %% of %6.1f  code %5.1f KiB  compile %4.0f ms\n",
@@ -251,6 +278,7 @@ std::vector<KernelKey> miniLmKeys() {
 int main(int argc, char **argv) {
   std::string onlyTarget, filter, dump;
   double budget = 0.1;
+  size_t streamBytes = 0;
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string flag = argv[i];
     if (flag == "--target")
@@ -259,11 +287,14 @@ int main(int argc, char **argv) {
       filter = argv[i + 1];
     else if (flag == "--seconds")
       budget = std::atof(argv[i + 1]);
+    else if (flag == "--stream")
+      streamBytes = static_cast<size_t>(std::atof(argv[i + 1]) * (1 << 20));
     else if (flag == "--dump")
       dump = argv[i + 1];
   }
   if (argc % 2 == 0) {
-    std::fprintf(stderr, "usage: kernel_bench [--target NAME] [--filter TEXT] [--seconds S] [--dump PREFIX]\n");
+    std::fprintf(stderr,
+                 "usage: kernel_bench [--target NAME] [--filter TEXT] [--seconds S] [--stream MIB] [--dump PREFIX]\n");
     return 2;
   }
   _mm_setcsr(0x9FC0); // as in a run: flush denormals both ways, all exceptions masked
@@ -297,7 +328,7 @@ int main(int argc, char **argv) {
     }
     for (const KernelKey &key : keys) {
       if (key.op == KernelOp::Linear)
-        benchMatrix(target, key, budget);
+        benchMatrix(target, key, budget, streamBytes);
       else if (key.op == KernelOp::Attention)
         benchAttention(target, key, budget);
       else
