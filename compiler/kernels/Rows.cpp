@@ -9,6 +9,9 @@
 using namespace batten;
 using namespace mlir;
 
+/// Rows that layer_norm takes together.
+static constexpr int64_t kRowsAtOnce = 4;
+
 static int64_t strideOf(int64_t width) { return layout::rowStrideBytes(width, kFloatBytes); }
 
 /// Pointer number `operand`, at the row of that width.
@@ -16,35 +19,62 @@ static Value rowOf(EmitterContext &e, unsigned operand, Value row, int64_t width
   return e.at(e.operands[operand], e.mul(row, strideOf(width)));
 }
 
-/// Two passes: mean, then variance as the mean of squared differences, so that nothing cancels.
+/// Two passes: mean, then variance as the mean of squared differences, so that nothing cancels. Each is one chain of
+/// additions a row, and slow by itself: rows go four at a time.
 void batten::emitLayerNorm(EmitterContext &e, const KernelKey &key) {
   unsigned next = 0;
   Value gamma = key.weight ? e.operands[next++] : Value();
   Value beta = key.bias ? e.operands[next++] : Value();
   unsigned x = next, out = next + 1;
   Value width = e.constantFloat(static_cast<float>(key.width));
-  forEachRow(e, [&](Value row) {
-    Value from = rowOf(e, x, row, key.width), to = rowOf(e, out, row, key.width);
-    Lanes sums = forEachColumns(e, key.width, e.splat(0.0f), [&](Value offset, int64_t lanes, const Lanes &sum) {
-      return e.add(sum, zeroAbove(e, e.load(e.at(from, offset), 64), lanes));
-    });
-    Lanes mean = e.splat(e.divFloat(e.reduceAdd(sums), width));
-    Lanes squares = forEachColumns(e, key.width, e.splat(0.0f), [&](Value offset, int64_t lanes, const Lanes &sum) {
-      Lanes difference = zeroAbove(e, e.sub(e.load(e.at(from, offset), 64), mean), lanes);
-      return e.fma(difference, difference, sum);
-    });
-    Value variance = e.divFloat(e.reduceAdd(squares), width);
-    Value deviation = e.squareRoot(e.addFloat(variance, e.constantFloat(key.eps)));
-    Lanes factor = e.splat(e.divFloat(e.constantFloat(1.0f), deviation));
+  forEachRows(e, kRowsAtOnce, [&](ArrayRef<Value> rows) {
+    SmallVector<Value> from, to;
+    for (Value row : rows) {
+      from.push_back(rowOf(e, x, row, key.width));
+      to.push_back(rowOf(e, out, row, key.width));
+    }
+    // Sums over the columns of f(row, lanes of x, sum so far), one per row.
+    using Step = function_ref<Lanes(size_t, const Lanes &, int64_t, const Lanes &)>;
+    auto reduceRows = [&](Step step) {
+      Lanes zeros = e.splat(0.0f, e.laneVectors * rows.size());
+      Lanes sums = forEachColumns(e, key.width, zeros, [&](Value offset, int64_t lanes, const Lanes &carried) {
+        Lanes result;
+        for (size_t i = 0; i < rows.size(); ++i) {
+          Lanes sum(ArrayRef<Value>(carried).slice(i * e.laneVectors, e.laneVectors));
+          llvm::append_range(result, step(i, e.load(e.at(from[i], offset), 64), lanes, sum));
+        }
+        return result;
+      });
+      SmallVector<Value> totals;
+      for (size_t i = 0; i < rows.size(); ++i)
+        totals.push_back(e.reduceAdd(Lanes(ArrayRef<Value>(sums).slice(i * e.laneVectors, e.laneVectors))));
+      return totals;
+    };
+    SmallVector<Lanes> means, factors;
+    for (Value total : reduceRows([&](size_t, const Lanes &value, int64_t lanes, const Lanes &sum) {
+           return e.add(sum, zeroAbove(e, value, lanes));
+         }))
+      means.push_back(e.splat(e.divFloat(total, width)));
+    for (Value total : reduceRows([&](size_t i, const Lanes &value, int64_t lanes, const Lanes &sum) {
+           Lanes difference = zeroAbove(e, e.sub(value, means[i]), lanes);
+           return e.fma(difference, difference, sum);
+         })) {
+      Value deviation = e.squareRoot(e.addFloat(e.divFloat(total, width), e.constantFloat(key.eps)));
+      factors.push_back(e.splat(e.divFloat(e.constantFloat(1.0f), deviation)));
+    }
     forEachPaddedColumns(e, key.width, [&](Value offset) {
-      Lanes value = e.mul(e.sub(e.load(e.at(from, offset), 64), mean), factor);
-      if (key.weight && key.bias)
-        value = e.fma(value, e.load(e.at(gamma, offset), 64), e.load(e.at(beta, offset), 64));
-      else if (key.weight)
-        value = e.mul(value, e.load(e.at(gamma, offset), 64));
-      else if (key.bias)
-        value = e.add(value, e.load(e.at(beta, offset), 64));
-      e.store(value, e.at(to, offset), 64);
+      Lanes weight = key.weight ? e.load(e.at(gamma, offset), 64) : Lanes();
+      Lanes bias = key.bias ? e.load(e.at(beta, offset), 64) : Lanes();
+      for (size_t i = 0; i < rows.size(); ++i) {
+        Lanes value = e.mul(e.sub(e.load(e.at(from[i], offset), 64), means[i]), factors[i]);
+        if (key.weight && key.bias)
+          value = e.fma(value, weight, bias);
+        else if (key.weight)
+          value = e.mul(value, weight);
+        else if (key.bias)
+          value = e.add(value, bias);
+        e.store(value, e.at(to[i], offset), 64);
+      }
     });
   });
 }

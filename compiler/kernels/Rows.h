@@ -14,6 +14,19 @@ inline void forEachRow(EmitterContext &e, llvm::function_ref<void(mlir::Value)> 
   e.loop(e.first, e.last, 1, body);
 }
 
+/// As forEachRow, but most rows come `atOnce` together: their chains then run side by side. body may be emitted twice.
+inline void forEachRows(EmitterContext &e, int64_t atOnce, llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> body) {
+  mlir::Value count = e.sub(e.last, e.first);
+  mlir::Value grouped = e.add(e.first, e.mul(e.div(count, e.constant(atOnce)), atOnce));
+  e.loop(e.first, grouped, atOnce, [&](mlir::Value row) {
+    llvm::SmallVector<mlir::Value> rows;
+    for (int64_t i = 0; i < atOnce; ++i)
+      rows.push_back(e.add(row, i));
+    body(rows);
+  });
+  e.loop(grouped, e.last, 1, [&](mlir::Value row) { body(row); });
+}
+
 /// Emits body(offset, lanes, carried) for each 16 columns: offset in bytes, lanes how many of them are below width (16 or
 /// the rest, a constant). carried goes from one to the next; gives its last state.
 using ColumnBody = llvm::function_ref<Lanes(mlir::Value offset, int64_t lanes, const Lanes &carried)>;
