@@ -194,9 +194,9 @@ private:
       e.store(score, address, 64);
       return score;
     };
-    Lanes most = e.loop(
-        e.constant(0), wholeBytes, kLaneBytes, e.splat(kMinusInfinity),
-        [&](Value offset, ValueRange carried) { return e.max(Lanes(carried), scaleAt(e.at(line, offset))); });
+    Lanes most =
+        e.loop(e.constant(0), wholeBytes, kLaneBytes, e.splat(kMinusInfinity),
+               [&](Value offset, ValueRange carried) { return e.max(Lanes(carried), scaleAt(e.at(line, offset))); });
     most = e.max(most, e.select(mask, scaleAt(e.at(line, wholeBytes)), e.splat(kMinusInfinity)));
     Value maximum = e.at(maxima, e.mul(row, kElem));
     Value before = e.loadFloat(maximum), now = e.maxFloat(before, e.reduceMax(most));
@@ -215,12 +215,12 @@ private:
     Value line = e.at(scores, e.mul(row, scoreStride)), sums = e.at(laneSums, e.mul(row, kLaneBytes));
     Lanes shift = e.splat(e.loadFloat(e.at(maxima, e.mul(row, kElem))));
     auto weigh = [&](Value address) { return emitExp2(e, e.sub(e.load(address, 64), shift)); };
-    Lanes total = e.loop(e.constant(0), wholeBytes, kLaneBytes, e.load(sums, 64),
-                         [&](Value offset, ValueRange carried) {
-                           Lanes p = weigh(e.at(line, offset));
-                           e.store(p, e.at(line, offset), 64);
-                           return e.add(Lanes(carried), p);
-                         });
+    Lanes total =
+        e.loop(e.constant(0), wholeBytes, kLaneBytes, e.load(sums, 64), [&](Value offset, ValueRange carried) {
+          Lanes p = weigh(e.at(line, offset));
+          e.store(p, e.at(line, offset), 64);
+          return e.add(Lanes(carried), p);
+        });
     Lanes p = e.select(mask, weigh(e.at(line, wholeBytes)), e.splat(0.0f));
     e.store(p, e.at(line, wholeBytes), 64);
     e.store(e.add(total, p), sums, 64);
@@ -314,7 +314,7 @@ private:
   float scale;
   Value scores, outputs, laneSums, maxima, keys, taskStart;
   Value taskCount, length, queryRows, keyRows, valueRows, outRows, valueStride; // of the sequence and head
-  Value tileRow, tileRows, keyBlock, blockKeys, wholeBytes;                                 // of the tile
+  Value tileRow, tileRows, keyBlock, blockKeys, wholeBytes;                     // of the tile
 };
 
 } // namespace

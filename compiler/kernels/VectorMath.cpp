@@ -19,13 +19,8 @@ static constexpr float kShifter = 0x1.8p23f + 127.0f;
 /// the exponent: so a NaN in f comes out as one. n = -127 makes the power 0, and with n = -126 what is below 2^-126 is
 /// flushed, as everything denormal is in a run: so the result is 0 below -126.
 static Lanes exp2Parts(EmitterContext &e, const Lanes &shifter, const Lanes &f) {
-  static constexpr float kExp2[] = {1.0f,
-                                    0x1.62e43p-1f,
-                                    0x1.ebfbdcp-3f,
-                                    0x1.c6aee8p-5f,
-                                    0x1.3b2d4ep-7f,
-                                    0x1.5f3e52p-10f,
-                                    0x1.41fbb2p-13f};
+  static constexpr float kExp2[] = {1.0f,           0x1.62e43p-1f,   0x1.ebfbdcp-3f, 0x1.c6aee8p-5f,
+                                    0x1.3b2d4ep-7f, 0x1.5f3e52p-10f, 0x1.41fbb2p-13f};
   return e.mul(horner(e, f, kExp2), e.asFloats(e.shiftLeft(e.asIntegers(shifter), 23)));
 }
 
