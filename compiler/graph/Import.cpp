@@ -1,6 +1,6 @@
 // Directory to module: config, modules, checkpoint, then the lanes. See the header.
 #include "compiler/graph/Import.h"
-#include "compiler/graph/Bert.h"
+#include "compiler/graph/Encoder.h"
 #include "compiler/graph/Sentence.h"
 #include "compiler/spec/InputFile.h"
 #include "compiler/spec/ModelConfig.h"
@@ -10,6 +10,7 @@
 #include "mlir/IR/Verifier.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 
 #include <cstdio>
@@ -32,25 +33,60 @@ static std::string epsText(double eps) {
   return text;
 }
 
-static Facts factsOf(const ModelConfig &config, const Bert &bert, const std::optional<SentenceModules> &modules) {
-  auto number = [](int64_t value) { return std::to_string(value); };
-  auto defaulted = [&](const char *key, std::string value) {
+/// The names of a family that readModelConfig takes.
+static const EncoderFamily &familyOf(llvm::StringRef modelType) {
+  return *llvm::StringSwitch<const EncoderFamily *>(modelType)
+              .Case("bert", &kBert)
+              .Cases({"roberta", "xlm-roberta", "camembert"}, &kRoberta)
+              .Case("distilbert", &kDistilBert)
+              .Case("electra", &kElectra)
+              .Case("albert", &kAlbert);
+}
+
+static std::string number(int64_t value) { return std::to_string(value); }
+
+/// What a config says of positions: how many, and where they begin.
+static std::string positionsText(const ModelConfig &config, const std::string &padText) {
+  if (config.family->positionPad < 0)
+    return number(config.maxPositions) + ", absolute, from 0 in each sequence";
+  // transformers doesn't count padding ids; a packed sequence has no padding, so all its tokens count.
+  return number(config.maxSeqTokens()) + " of " + number(config.maxPositions) + " rows, absolute, from " +
+         number(config.firstPosition) + " (pad_token_id " + padText +
+         " + 1) in each sequence; every token counts, also one with the padding's id";
+}
+
+static Facts encoderFacts(const ModelConfig &config, const Encoder &encoder) {
+  auto defaulted = [&](const std::string &key, std::string value) {
     bool absent = llvm::is_contained(config.defaults, key);
-    return value + (absent ? " (default of the family: config.json has no " + std::string(key) + ")" : "");
+    return value + (absent ? " (default of the family: config.json has no " + key + ")" : "");
   };
-  Facts facts = {
-      {"family", defaulted("model_type", config.modelType)},
-      {"layers", number(config.layers)},
-      {"hidden size", number(config.hiddenSize)},
-      {"heads", number(config.heads) + " of width " + number(config.hiddenSize / config.heads)},
-      {"inner size", number(config.intermediateSize)},
-      {"activation", defaulted("hidden_act", config.activationName + " (" + config.activation + ")")},
-      {"layer norm eps", defaulted("layer_norm_eps", epsText(config.layerNormEps))},
-      {"positions", number(config.maxPositions) + ", absolute, from 0 in each sequence"},
-      {"token types", defaulted("type_vocab_size", number(config.typeVocabSize)) + "; absent means 0"},
-      {"names", "prefix \"" + bert.prefix() + "\""},
-      {"own pooler", bert.hasPooler() ? "dense, tanh" : "none"},
-  };
+  Facts facts = {{"family", defaulted("model_type", config.modelType)}, {"layers", number(config.layers)}};
+  if (config.family->layerGroups) {
+    facts.emplace_back("layer groups", defaulted("num_hidden_groups", number(config.layerGroups)) +
+                                           "; the layers of a group share their weights");
+    facts.emplace_back("layers inside a group", defaulted("inner_group_num", "1"));
+  }
+  facts.emplace_back("hidden size", number(config.hiddenSize));
+  if (config.family->embeddingSize)
+    facts.emplace_back("embedding size", defaulted("embedding_size", number(config.embeddingSize)));
+  facts.emplace_back("heads", number(config.heads) + " of width " + number(config.hiddenSize / config.heads));
+  facts.emplace_back("inner size", number(config.intermediateSize));
+  facts.emplace_back("activation",
+                     defaulted(config.activationKey, config.activationName + " (" + config.activation + ")"));
+  facts.emplace_back("layer norm eps", defaulted("layer_norm_eps", epsText(config.layerNormEps)) +
+                                           (config.family->epsIsFixed ? " (fixed by the family)" : ""));
+  facts.emplace_back("positions", positionsText(config, defaulted("pad_token_id", number(config.firstPosition - 1))));
+  facts.emplace_back("token types",
+                     config.family->tokenTypes
+                         ? defaulted("type_vocab_size", number(config.typeVocabSize)) + "; absent means 0"
+                         : "none");
+  facts.emplace_back("names", "prefix \"" + encoder.prefix() + "\"");
+  facts.emplace_back("own pooler", encoder.hasPooler() ? "dense, tanh" : "none");
+  return facts;
+}
+
+static Facts factsOf(const ModelConfig &config, const Encoder &encoder, const std::optional<SentenceModules> &modules) {
+  Facts facts = encoderFacts(config, encoder);
   if (modules) {
     bool normalized = false;
     for (const SentenceModule &module : modules->modules) {
@@ -66,10 +102,10 @@ static Facts factsOf(const ModelConfig &config, const Bert &bert, const std::opt
     if (!modules->modules.empty())
       facts.emplace_back("normalize", normalized ? "yes" : "no");
   }
-  if (bert.head() != ModelHead::None) {
+  if (encoder.head() != ModelHead::None) {
     facts.emplace_back("classifier",
-                       std::string(bert.head() == ModelHead::TokenClassification ? "tokens" : "sequences") + ", " +
-                           number(bert.labelCount()) + " logits, no softmax or sigmoid");
+                       std::string(encoder.head() == ModelHead::TokenClassification ? "tokens" : "sequences") + ", " +
+                           number(encoder.labelCount()) + " logits, no softmax or sigmoid");
     std::string labels;
     for (size_t i = 0; i < config.labels.size() && i < 256; ++i)
       labels += (i ? ", " : "") + std::to_string(i) + " = " + plainText(config.labels[i]);
@@ -79,28 +115,28 @@ static Facts factsOf(const ModelConfig &config, const Bert &bert, const std::opt
   return facts;
 }
 
-static void buildLanes(ModuleOp module, const ModelConfig &config, const Bert &bert,
+static void buildLanes(ModuleOp module, const ModelConfig &config, const Encoder &encoder,
                        const std::optional<SentenceModules> &modules, int64_t embeddingColumns,
                        std::vector<std::string> &lanes) {
   GraphBuilder builder(module);
   if (embeddingColumns) {
     lanes.push_back("embed");
-    builder.beginLane("embed", {{"embedding", RowKind::seqs, embeddingColumns}}, /*readsTypes=*/true);
-    builder.endLane(sentenceEmbedding(builder, bert.encoder(builder), *modules));
-  } else if (bert.head() != ModelHead::None) {
+    builder.beginLane("embed", {{"embedding", RowKind::seqs, embeddingColumns}}, encoder.readsTypes());
+    builder.endLane(sentenceEmbedding(builder, encoder.hidden(builder), *modules));
+  } else if (encoder.head() != ModelHead::None) {
     lanes.push_back("classify");
-    RowKind rows = bert.head() == ModelHead::TokenClassification ? RowKind::tokens : RowKind::seqs;
-    builder.beginLane("classify", {{"logits", rows, bert.labelCount()}}, /*readsTypes=*/true);
-    builder.endLane(bert.logits(builder, bert.encoder(builder)));
+    RowKind rows = encoder.head() == ModelHead::TokenClassification ? RowKind::tokens : RowKind::seqs;
+    builder.beginLane("classify", {{"logits", rows, encoder.labelCount()}}, encoder.readsTypes());
+    builder.endLane(encoder.logits(builder, encoder.hidden(builder)));
   }
   lanes.push_back("encode");
   std::vector<LaneOutput> outputs = {{"hidden", RowKind::tokens, config.hiddenSize}};
-  if (bert.hasPooler())
+  if (encoder.hasPooler())
     outputs.push_back({"pooled", RowKind::seqs, config.hiddenSize});
-  builder.beginLane("encode", outputs, /*readsTypes=*/true);
-  SmallVector<Value> results{bert.encoder(builder)};
-  if (bert.hasPooler())
-    results.push_back(bert.pooled(builder, results.front()));
+  builder.beginLane("encode", outputs, encoder.readsTypes());
+  SmallVector<Value> results{encoder.hidden(builder)};
+  if (encoder.hasPooler())
+    results.push_back(encoder.pooled(builder, results.front()));
   builder.endLane(results);
 }
 
@@ -129,23 +165,23 @@ llvm::Expected<ImportedModel> importGraph(MLIRContext &context, llvm::StringRef 
       if (module.kind == SentenceModule::Kind::Dense)
         if (llvm::Error error = (*checkpoint)->addDirectory(module.dir))
           return std::move(error);
-  llvm::Expected<Bert> bert = Bert::find(*config, **checkpoint, encoderDir);
-  if (!bert)
-    return bert.takeError();
+  llvm::Expected<Encoder> encoder = Encoder::find(*config, familyOf(config->modelType), **checkpoint, encoderDir);
+  if (!encoder)
+    return encoder.takeError();
 
   ImportedModel model;
   model.module = ModuleOp::create(UnknownLoc::get(&context));
-  buildLanes(*model.module, *config, *bert, *modules, embeddingColumns, model.lanes);
-  model.facts = factsOf(*config, *bert, *modules);
+  buildLanes(*model.module, *config, *encoder, *modules, embeddingColumns, model.lanes);
+  model.facts = factsOf(*config, *encoder, *modules);
   writeFacts(*model.module, model.facts);
-  model.maxSeqTokens = config->maxPositions;
+  model.maxSeqTokens = config->maxSeqTokens();
   auto note = [&](const std::vector<std::string> &texts) {
     model.notes.insert(model.notes.end(), texts.begin(), texts.end());
   };
   note(config->notes);
   if (*modules)
     note((*modules)->notes);
-  note(bert->notes());
+  note(encoder->notes());
   note((*checkpoint)->notes());
   model.checkpoint = std::move(*checkpoint);
 

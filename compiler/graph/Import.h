@@ -36,7 +36,7 @@ struct ImportedModel {
 /// and lanes are in this order. Weights are named by what the checkpoint should have, also where it lacks them.
 ///
 /// Errors: the last line holds the first cause, with file and key or tensor; see readModelConfig, readSentenceModules,
-/// Checkpoint::open and Bert::find.
+/// Checkpoint::open and Encoder::find.
 llvm::Expected<ImportedModel> importGraph(mlir::MLIRContext &context, llvm::StringRef modelDir);
 
 /// The text of graph.mlir. Values bear the names of what makes them (%l0.q), which readGraph reads back: they are the labels

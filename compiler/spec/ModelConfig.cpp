@@ -1,5 +1,5 @@
-// Reading config.json of the bert family; see the header. The family's defaults are those of transformers' BertConfig;
-// sizes have none here, since a wrong guess of a size only shows as a tensor of the wrong shape, if at all.
+// Reading config.json; see the header. Defaults are those of the family's configuration class in transformers. The sizes that
+// every family has take none, since a wrong guess of a size only shows as a tensor of the wrong shape, if at all.
 #include "compiler/spec/ModelConfig.h"
 #include "compiler/spec/InputFile.h"
 #include "compiler/spec/Json.h"
@@ -34,54 +34,25 @@ constexpr ActivationName kActivations[] = {
     {"linear", "none"},
 };
 
-struct Refusal {
-  llvm::StringLiteral modelType;
-  llvm::StringLiteral reason;
-};
-
-constexpr llvm::StringLiteral kRelative = "it adds a bias by relative position, which is not computed";
-constexpr llvm::StringLiteral kLater = "its family is not compiled yet";
-
-constexpr Refusal kRefusals[] = {
-    {"mpnet", kRelative},
-    {"t5", kRelative},
-    {"mt5", kRelative},
-    {"deberta", kRelative},
-    {"deberta-v2", kRelative},
-    {"roberta", kLater},
-    {"xlm-roberta", kLater},
-    {"camembert", kLater},
-    {"distilbert", kLater},
-    {"electra", kLater},
-    {"albert", kLater},
-    {"modernbert", kLater},
-    {"eurobert", kLater},
-    {"nomic_bert", kLater},
-    {"new", "it is the GTE family with code of its own, which is not compiled yet"},
-    {"jina-embeddings-v3", kLater},
-};
-
 llvm::Error checkType(const JsonObject &object, ModelConfig &config) {
   llvm::Expected<std::optional<std::string>> type = object.string("model_type");
   if (!type)
     return type.takeError();
-  if (!*type) {
-    bool bert = !config.architectures.empty() && llvm::StringRef(config.architectures.front()).starts_with("Bert");
-    if (!bert)
-      return makeError(object.where("model_type") + " is missing; known: bert");
-    config.modelType = "bert";
-    config.defaults.push_back("model_type");
-    return llvm::Error::success();
+  if (*type) {
+    config.modelType = **type;
+    config.family = findConfigFamily(config.modelType);
+    if (config.family)
+      return llvm::Error::success();
+    return makeError(object.where("model_type") + " " + quoted(config.modelType) +
+                     " is refused: " + refusalReason(config.modelType) + "; known: " + knownConfigFamilies());
   }
-  config.modelType = **type;
-  if (config.modelType == "bert")
-    return llvm::Error::success();
-  llvm::StringRef reason = "it is not a family that is known";
-  for (const Refusal &refusal : kRefusals)
-    if (config.modelType == refusal.modelType)
-      reason = refusal.reason;
-  return makeError(object.where("model_type") + " " + quoted(config.modelType) + " is refused: " + reason +
-                   "; known: bert");
+  if (!config.architectures.empty())
+    config.family = configFamilyOfArchitecture(config.architectures.front());
+  if (!config.family)
+    return makeError(object.where("model_type") + " is missing; known: " + knownConfigFamilies());
+  config.modelType = config.family->modelType.str();
+  config.defaults.push_back("model_type");
+  return llvm::Error::success();
 }
 
 /// Keys that switch on something that would silently compute another function.
@@ -116,58 +87,145 @@ llvm::Error checkUnsupported(const JsonObject &object) {
   return llvm::Error::success();
 }
 
+/// The spelling of a key that the config has: the family's own, unless only the other one is there. Both with different
+/// numbers are refused.
+llvm::Expected<std::string> spellingOf(const JsonObject &object, const ConfigKey &key) {
+  if (key.other.empty() || !object.has(key.other))
+    return key.name.str();
+  if (!object.has(key.name))
+    return key.other.str();
+  const llvm::json::Value &a = *object.raw().get(key.name), &b = *object.raw().get(key.other);
+  if (a != b)
+    return makeError(object.where(key.name) + " is " + describeJson(a) + " and " + key.other + " is " +
+                     describeJson(b) + ": two names of one size, which is meant is not clear");
+  return key.name.str();
+}
+
 llvm::Error readSizes(const JsonObject &object, ModelConfig &config) {
+  const ConfigKeys &keys = *config.family->keys;
+  std::string layersKey, headsKey;
   struct Size {
-    llvm::StringLiteral key;
+    ConfigKey key;
     int64_t ModelConfig::*member;
     int64_t least, most;
+    std::string *spelling;
   };
   const Size sizes[] = {
-      {"hidden_size", &ModelConfig::hiddenSize, 1, kMostDimension},
-      {"num_hidden_layers", &ModelConfig::layers, 0, kMostLayers},
-      {"num_attention_heads", &ModelConfig::heads, 1, kMostDimension},
-      {"intermediate_size", &ModelConfig::intermediateSize, 1, kMostDimension},
-      {"vocab_size", &ModelConfig::vocabSize, 1, kMostDimension},
-      {"max_position_embeddings", &ModelConfig::maxPositions, 1, kMostDimension},
+      {keys.hiddenSize, &ModelConfig::hiddenSize, 1, kMostDimension, &config.hiddenSizeKey},
+      {keys.layers, &ModelConfig::layers, 0, kMostLayers, &layersKey},
+      {keys.heads, &ModelConfig::heads, 1, kMostDimension, &headsKey},
+      {keys.intermediateSize, &ModelConfig::intermediateSize, 1, kMostDimension, &config.intermediateSizeKey},
+      {{"vocab_size"}, &ModelConfig::vocabSize, 1, kMostDimension, nullptr},
+      {{"max_position_embeddings"}, &ModelConfig::maxPositions, 1, kMostDimension, nullptr},
   };
   for (const Size &size : sizes) {
-    llvm::Expected<int64_t> value = object.requiredInteger(size.key, size.least, size.most);
+    llvm::Expected<std::string> key = spellingOf(object, size.key);
+    if (!key)
+      return key.takeError();
+    llvm::Expected<int64_t> value = object.requiredInteger(*key, size.least, size.most);
     if (!value)
       return value.takeError();
     config.*size.member = *value;
+    if (size.spelling)
+      *size.spelling = *key;
   }
-  llvm::Expected<std::optional<int64_t>> types = object.integer("type_vocab_size", 1, kMostDimension);
-  if (!types)
-    return types.takeError();
-  if (!*types)
-    config.defaults.push_back("type_vocab_size");
-  config.typeVocabSize = types->value_or(2);
   if (config.hiddenSize % config.heads)
-    return makeError(object.file() + ": hidden_size " + llvm::Twine(config.hiddenSize) +
-                     " is no multiple of num_attention_heads " + llvm::Twine(config.heads));
+    return makeError(object.file() + ": " + config.hiddenSizeKey + " " + llvm::Twine(config.hiddenSize) +
+                     " is no multiple of " + headsKey + " " + llvm::Twine(config.heads));
+  return llvm::Error::success();
+}
+
+/// A size with a default. Errors: as integer.
+llvm::Error readDefaulted(const JsonObject &object, ModelConfig &config, llvm::StringRef key, int64_t fallback,
+                          int64_t least, int64_t &out) {
+  llvm::Expected<std::optional<int64_t>> value = object.integer(key, least, kMostDimension);
+  if (!value)
+    return value.takeError();
+  if (!*value)
+    config.defaults.push_back(key.str());
+  out = value->value_or(fallback);
+  return llvm::Error::success();
+}
+
+/// Token types, the embeddings' own width, shared layers.
+llvm::Error readFamilySizes(const JsonObject &object, ModelConfig &config) {
+  const ConfigFamily &family = *config.family;
+  if (family.tokenTypes)
+    if (llvm::Error error = readDefaulted(object, config, "type_vocab_size", 2, 1, config.typeVocabSize))
+      return error;
+  config.embeddingSize = config.hiddenSize;
+  config.embeddingSizeKey = config.hiddenSizeKey;
+  if (family.embeddingSize) {
+    config.embeddingSizeKey = "embedding_size";
+    if (llvm::Error error =
+            readDefaulted(object, config, "embedding_size", family.embeddingSize, 1, config.embeddingSize))
+      return error;
+  }
+  if (!family.layerGroups)
+    return llvm::Error::success();
+  int64_t inner = 1;
+  if (llvm::Error error = readDefaulted(object, config, "num_hidden_groups", 1, 1, config.layerGroups))
+    return error;
+  if (llvm::Error error = readDefaulted(object, config, "inner_group_num", 1, 1, inner))
+    return error;
+  if (inner != 1)
+    return makeError(object.where("inner_group_num") + " is " + llvm::Twine(inner) +
+                     ": groups of several layers are not computed, 1 wanted");
+  if (config.layers % config.layerGroups)
+    return makeError(object.file() + ": num_hidden_layers " + llvm::Twine(config.layers) +
+                     " is no multiple of num_hidden_groups " + llvm::Twine(config.layerGroups));
+  if (config.layers == 0)
+    config.layerGroups = 0;
+  return llvm::Error::success();
+}
+
+/// Where positions begin. Padding matters in the RoBERTa family alone: elsewhere pad_token_id is not read.
+llvm::Error readPositions(const JsonObject &object, ModelConfig &config) {
+  if (config.family->positionPad < 0)
+    return llvm::Error::success();
+  const llvm::json::Value *raw = object.raw().get("pad_token_id");
+  if (raw && raw->kind() == llvm::json::Value::Null)
+    return makeError(object.where("pad_token_id") + " is null: positions of " + config.modelType +
+                     " begin at pad_token_id + 1, an integer wanted");
+  int64_t pad = 0;
+  if (llvm::Error error = readDefaulted(object, config, "pad_token_id", config.family->positionPad, 0, pad))
+    return error;
+  config.firstPosition = pad + 1;
+  if (config.maxSeqTokens() < 1)
+    return makeError(
+        object.file() + ": max_position_embeddings " + llvm::Twine(config.maxPositions) +
+        " leaves no position for a token: they begin at pad_token_id + 1 = " + llvm::Twine(config.firstPosition));
   return llvm::Error::success();
 }
 
 llvm::Error readFunctions(const JsonObject &object, ModelConfig &config) {
-  llvm::Expected<std::optional<std::string>> act = object.string("hidden_act");
+  const ConfigFamily &family = *config.family;
+  config.activationKey = family.keys->activation.name.str();
+  llvm::Expected<std::optional<std::string>> act = object.string(config.activationKey);
   if (!act)
     return act.takeError();
   if (!*act)
-    config.defaults.push_back("hidden_act");
-  config.activationName = act->value_or("gelu");
+    config.defaults.push_back(config.activationKey);
+  config.activationName = act->value_or(family.activation.str());
   std::optional<std::string> known = activationFor(config.activationName);
   if (!known)
-    return makeError(object.where("hidden_act") + " " + quoted(config.activationName) +
+    return makeError(object.where(config.activationKey) + " " + quoted(config.activationName) +
                      " is not an activation that is compiled; known: " + knownActivations());
   config.activation = *known;
 
+  config.layerNormEps = family.eps;
+  if (family.epsIsFixed) {
+    if (object.has("layer_norm_eps"))
+      config.notes.push_back("layer_norm_eps is not read: " + config.modelType + " has an eps of its own");
+    return llvm::Error::success();
+  }
   llvm::StringRef key = object.has("layer_norm_eps") || !object.has("norm_eps") ? "layer_norm_eps" : "norm_eps";
   llvm::Expected<std::optional<double>> eps = object.number(key);
   if (!eps)
     return eps.takeError();
   if (!*eps)
     config.defaults.push_back("layer_norm_eps");
-  config.layerNormEps = eps->value_or(1e-12);
+  config.layerNormEps = eps->value_or(family.eps);
   if (!(static_cast<float>(config.layerNormEps) > 0 && config.layerNormEps <= 1))
     return makeError(object.where(key) + ": " + describeJson(*object.raw().get(key)) +
                      " found, a number above 0 in f32 and at most 1 wanted");
@@ -229,7 +287,7 @@ llvm::Expected<ModelConfig> parseModelConfig(llvm::StringRef text, llvm::StringR
     return architectures.takeError();
   if (*architectures)
     config.architectures = std::move(**architectures);
-  for (auto read : {checkType, readSizes, readFunctions, readLabels})
+  for (auto read : {checkType, readSizes, readFamilySizes, readPositions, readFunctions, readLabels})
     if (llvm::Error error = read(*object, config))
       return std::move(error);
   if (llvm::Error error = checkUnsupported(*object))

@@ -1,7 +1,10 @@
 // config.json of a Hugging Face model directory, read and judged: what the graph needs, and a refusal with the reason for
-// whatever would make a graph of ours compute something else. Only the bert family is read; others are refused by name.
+// whatever would make a graph of ours compute something else. ConfigFamily.h has the families that are read and their own
+// keys and defaults; others are refused by name.
 #ifndef BATTEN_COMPILER_SPEC_MODELCONFIG_H
 #define BATTEN_COMPILER_SPEC_MODELCONFIG_H
+
+#include "compiler/spec/ConfigFamily.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -31,13 +34,19 @@ std::string knownActivations();
 /// What a checkpoint is for, by its `architectures`.
 enum class ModelHead { None, SequenceClassification, TokenClassification };
 
-/// A checked config of the bert family.
+/// A checked config of a known family. Keys are those by which the config spells what they name, for error texts.
 struct ModelConfig {
   std::string path;
   std::string modelType;
+  const ConfigFamily *family = nullptr;
   std::vector<std::string> architectures;
-  int64_t vocabSize = 0, typeVocabSize = 0, maxPositions = 0;
+  int64_t vocabSize = 0, maxPositions = 0;
+  int64_t typeVocabSize = 0; ///< 0: the family has no token types
   int64_t hiddenSize = 0, layers = 0, heads = 0, intermediateSize = 0;
+  int64_t embeddingSize = 0; ///< hiddenSize where the family has no width of its own for embeddings
+  std::string hiddenSizeKey, intermediateSizeKey, embeddingSizeKey, activationKey;
+  int64_t layerGroups = 0;    ///< sets of weights that the layers share; 0: each layer has its own
+  int64_t firstPosition = 0;  ///< position of a sequence's first token: pad_token_id + 1 in the RoBERTa family
   std::string activationName; ///< as the config spells it
   std::string activation;     ///< as the dialect spells it
   double layerNormEps = 0;
@@ -47,11 +56,17 @@ struct ModelConfig {
   ModelHead head = ModelHead::None;
   std::string headSource; ///< the architecture that said so
   std::vector<std::string> notes;
+
+  /// Tokens of the longest sequence that has a row of the position table for each token; at least 1.
+  int64_t maxSeqTokens() const { return maxPositions - firstPosition; }
+  /// The set of weights that a layer reads.
+  int64_t groupOf(int64_t layer) const { return layerGroups ? layer / (layers / layerGroups) : layer; }
 };
 
 /// Parses and checks the text of a config. Errors: everything parseJson refuses; another or no model_type; a missing size, a
-/// wrong type or range, with the key; hidden_size that is no multiple of num_attention_heads; an activation that is not
-/// known; and is_decoder, add_cross_attention, position_embedding_type, quantization_config, pruned_heads that are set to
+/// wrong type or range, with the key; hidden_size that is no multiple of num_attention_heads; num_hidden_layers that is no
+/// multiple of num_hidden_groups; inner_group_num beyond 1; a position table that padding uses up, and a pad_token_id of
+/// null where positions count from it; two spellings of a key that differ; an activation that is not known; and is_decoder, add_cross_attention, position_embedding_type, quantization_config, pruned_heads that are set to
 /// what is not computed.
 llvm::Expected<ModelConfig> parseModelConfig(llvm::StringRef text, llvm::StringRef path);
 

@@ -1,7 +1,9 @@
-// The bert family: names of its tensors in a checkpoint, and its encoder and heads as graphs.
-#ifndef BATTEN_COMPILER_GRAPH_BERT_H
-#define BATTEN_COMPILER_GRAPH_BERT_H
+// The encoder and the heads of BERT-like families as graphs: a family's table of names over the shared builder. Knows no
+// family by name.
+#ifndef BATTEN_COMPILER_GRAPH_ENCODER_H
+#define BATTEN_COMPILER_GRAPH_ENCODER_H
 
+#include "compiler/graph/EncoderFamily.h"
 #include "compiler/graph/GraphBuilder.h"
 #include "compiler/spec/Checkpoint.h"
 #include "compiler/spec/ModelConfig.h"
@@ -10,47 +12,56 @@
 
 namespace batten {
 
-/// A bert checkpoint as found: its names' prefix, and which parts it has.
-///
-/// Source: transformers.models.bert.modeling_bert (BertModel and its heads).
-class Bert {
+/// A checkpoint of a family as found: its names' prefix, and which parts it has.
+class Encoder {
 public:
   /// Finds the prefix and settles what the config leaves to the checkpoint. dir is the encoder's directory ("" or a
-  /// sub-directory of the model).
+  /// sub-directory of the model). The checkpoint must outlive the encoder.
   ///
   /// Errors: several prefixes where none is one that is known; a classifier that the config does not explain.
-  static llvm::Expected<Bert> find(const ModelConfig &config, const Checkpoint &checkpoint, llvm::StringRef dir);
+  static llvm::Expected<Encoder> find(const ModelConfig &config, const EncoderFamily &family,
+                                      const Checkpoint &checkpoint, llvm::StringRef dir);
 
   /// "bert.", "", "module.", ..
   const std::string &prefix() const { return namePrefix; }
   bool hasPooler() const { return pooler; }
   ModelHead head() const { return headKind; }
   int64_t labelCount() const { return labels; }
+  bool readsTypes() const { return !family.typeTable.empty(); }
   const std::vector<std::string> &notes() const { return noteTexts; }
 
   /// Hidden states of the open lane.
-  mlir::Value encoder(GraphBuilder &builder) const;
+  mlir::Value hidden(GraphBuilder &builder) const;
   /// Its own pooler: tanh(dense(first row)).
   mlir::Value pooled(GraphBuilder &builder, mlir::Value hidden) const;
-  /// The classifier's logits: of the pooled row, or of each token's.
+  /// The classifier's logits: of each sequence, or of each token.
   mlir::Value logits(GraphBuilder &builder, mlir::Value hidden) const;
 
 private:
-  Bert(const ModelConfig &config, const Checkpoint &checkpoint, llvm::StringRef dir)
-      : config(config), checkpoint(checkpoint), dir(dir.str()) {}
+  Encoder(const ModelConfig &config, const EncoderFamily &family, const Checkpoint &checkpoint, llvm::StringRef dir)
+      : config(config), family(family), checkpoint(checkpoint), dir(dir.str()) {}
 
   llvm::Error findPrefix();
   llvm::Error findHead();
   void findSizes();
   bool stored(const llvm::Twine &name) const { return checkpoint.lookup(dir, name.str()) != nullptr; }
+  /// True where the checkpoint has any part of the module.
+  bool hasModule(const llvm::Twine &module) const { return stored(module + ".weight") || stored(module + ".bias"); }
+  /// "encoder.layer.2." below the prefix: of a layer, or of the group whose weights it reads.
+  std::string layerModule(int64_t index) const;
+  /// The classifier's last module, by its full name.
+  std::string outModule() const;
   /// The name as the checkpoint spells a norm's weight or bias: LayerNorm.weight, or LayerNorm.gamma as of old.
   WeightName norm(llvm::StringRef symbol, const std::string &module, bool weight) const;
-  NormSpec normSpec(llvm::StringRef symbol, const std::string &module) const;
+  NormSpec normSpec(llvm::StringRef symbol, const std::string &module, int64_t width, llvm::StringRef widthKey) const;
   LinearSpec linearSpec(llvm::StringRef symbol, const std::string &module, int64_t k, int64_t n, llvm::StringRef kKey,
                         llvm::StringRef nKey) const;
+  /// A linear layer from hidden states to as many columns.
+  LinearSpec squareSpec(llvm::StringRef symbol, const std::string &module) const;
   EncoderLayerSpec layerSpec(int64_t index) const;
 
   ModelConfig config;
+  const EncoderFamily &family;
   const Checkpoint &checkpoint;
   std::string dir;
   std::string namePrefix; ///< of the encoder
@@ -64,4 +75,4 @@ private:
 
 } // namespace batten
 
-#endif // BATTEN_COMPILER_GRAPH_BERT_H
+#endif // BATTEN_COMPILER_GRAPH_ENCODER_H
