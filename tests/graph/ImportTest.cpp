@@ -1,7 +1,5 @@
 // Every golden directory as a graph: lanes, outputs, weights that the checkpoint has, text that reads back; names with and
-// without prefixes; heads told apart; what is noted and what is refused.
-#include "compiler/spec/Safetensors.h"
-#include "tests/SafetensorsWriter.h"
+// without prefixes; heads told apart; what is noted and what is refused. Families beyond bert: FamilyTest.cpp.
 #include "tests/graph/GraphTestSupport.h"
 
 #include "mlir/Parser/Parser.h"
@@ -9,7 +7,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <map>
-#include <set>
 
 using namespace batten;
 using namespace batten::test;
@@ -21,59 +18,6 @@ std::string printed(mlir::ModuleOp module) {
   llvm::raw_string_ostream stream(text);
   module.print(stream);
   return text;
-}
-
-/// "embed(embedding: seqs x 32) encode(hidden: tokens x 32)"
-std::string lanesText(ImportedModel &model) {
-  std::string text;
-  for (GraphOp graph : model.module->getOps<GraphOp>()) {
-    text += (text.empty() ? "" : " ") + graph.getSymName().str() + "(";
-    for (size_t i = 0; i < graph.getResultTypes().size(); ++i) {
-      mlir::Type type = graph.getResultTypes()[i];
-      text += (i ? ", " : "") + mlir::cast<mlir::StringAttr>(graph.getResultNames()[i]).getValue().str() + ": " +
-              stringifyRowKind(getRowKind(type)).str() + " x " + std::to_string(getWidth(type));
-    }
-    text += ")";
-  }
-  return text;
-}
-
-std::string fact(const ImportedModel &model, const std::string &key) {
-  for (const auto &[name, value] : model.facts)
-    if (name == key)
-      return value;
-  return "(none)";
-}
-
-std::set<std::string> weightTensors(ImportedModel &model) {
-  std::set<std::string> names;
-  for (WeightOp weight : model.module->getOps<WeightOp>())
-    names.insert((weight.getDir() + (weight.getDir().empty() ? "" : "/") + weight.getTensor()).str());
-  return names;
-}
-
-std::vector<std::string> unusedTensors(ImportedModel &model) {
-  std::set<std::string> used = weightTensors(model);
-  std::vector<std::string> unused;
-  for (const Checkpoint::Tensor &tensor : model.checkpoint->tensors()) {
-    std::string name = tensor.dir + (tensor.dir.empty() ? "" : "/") + tensor.stored->name;
-    if (!used.count(name))
-      unused.push_back(name);
-  }
-  return unused;
-}
-
-/// All tensors of a file, with their bytes, for writing them again under other names.
-SafetensorsWriter rewritten(const std::string &path, llvm::function_ref<std::string(const std::string &)> rename) {
-  SafetensorsFile file = llvm::cantFail(SafetensorsFile::open(path));
-  SafetensorsWriter writer;
-  for (const StoredTensor &tensor : file.tensors()) {
-    std::string name = rename(tensor.name), bytes(tensor.bytes, '\0');
-    llvm::cantFail(file.read(tensor, 0, tensor.bytes, reinterpret_cast<uint8_t *>(bytes.data())));
-    if (!name.empty())
-      writer.add(name, tensor.dtype, tensor.shape, bytes);
-  }
-  return writer;
 }
 
 } // namespace
