@@ -92,10 +92,29 @@ float valueAt(const Packed &packed, int pack, size_t index, int64_t row, int64_t
 } // namespace
 
 TEST(ModelPackTest, R48_EveryGoldenPacksAndTwiceTheSame) {
-  for (const char *name :
-       {"bert", "bert-bf16", "bert-f16", "bert-legacy-names", "bert-masked-lm", "bert-module-prefix", "bert-no-pooler",
-        "bert-sequence-classification", "bert-sharded", "bert-token-classification", "sentence-cls-normalize",
-        "sentence-max", "sentence-mean-normalize", "sentence-mean-sqrt-len-dense", "malformed/base"}) {
+  for (const char *name : {"bert",
+                           "bert-bf16",
+                           "bert-f16",
+                           "bert-legacy-names",
+                           "bert-masked-lm",
+                           "bert-module-prefix",
+                           "bert-no-pooler",
+                           "bert-sequence-classification",
+                           "bert-sharded",
+                           "bert-token-classification",
+                           "sentence-cls-normalize",
+                           "sentence-max",
+                           "sentence-mean-normalize",
+                           "sentence-mean-sqrt-len-dense",
+                           "malformed/base",
+                           "roberta",
+                           "xlm-roberta-cross-encoder",
+                           "camembert",
+                           "distilbert",
+                           "distilbert-sequence-classification",
+                           "electra",
+                           "electra-sequence-classification",
+                           "albert"}) {
     Packed a = pack(goldenPath(name)), b = pack(goldenPath(name));
     EXPECT_EQ(a.error, "") << name;
     for (int i = 0; i < 2; ++i) {
@@ -119,6 +138,21 @@ TEST(ModelPackTest, R6_WeightsOfAllLanesAreStoredOnce) {
         EXPECT_FALSE(packed.entries[i][a].expr == packed.entries[i][b].expr &&
                      packed.entries[i][a].layout == packed.entries[i][b].layout)
             << packed.entries[i][a].name << " and " << packed.entries[i][b].name;
+}
+
+TEST(ModelPackTest, R17_SharedLayersAreStoredOnce) {
+  Packed packed = pack(goldenPath("albert")); // three layers, one set of weights
+  ASSERT_EQ(packed.error, "");
+  auto count = [&](int64_t rows, int64_t cols) {
+    return llvm::count_if(packed.entries[1],
+                          [&](const layout::PackEntry &entry) { return entry.rows == rows && entry.cols == cols; });
+  };
+  EXPECT_EQ(count(3 * 48, 48), 1); // q, k and v
+  EXPECT_EQ(count(74, 48), 1);
+  EXPECT_EQ(count(48, 74), 1);
+  EXPECT_EQ(count(48, 20), 1); // the embeddings' projection
+  EXPECT_EQ(count(48, 48), 2); // the attention's projection, the pooler
+  EXPECT_EQ(packed.entries[1].size(), 6u);
 }
 
 TEST(ModelPackTest, QueryKeyAndValueBecomeOnePanelledWeight) {

@@ -108,14 +108,113 @@ TEST(ModelConfigTest, OtherComputationsAreRefusedByTheirKey) {
 }
 
 TEST(ModelConfigTest, OtherFamiliesAreRefusedWithTheReason) {
-  expectParts(refusal(config("\"model_type\": \"mpnet\"")),
-              {"model_type \"mpnet\"", "relative position", "known: bert"});
-  expectParts(refusal(config("\"model_type\": \"roberta\"")), {"\"roberta\"", "not compiled yet"});
-  expectParts(refusal(config("\"model_type\": \"llama\"")), {"\"llama\"", "known: bert"});
-  expectParts(refusal(config("", {"model_type"})), {"model_type is missing"});
-  ModelConfig c = parsed(config("\"architectures\": [\"BertModel\"]", {"model_type"}));
-  EXPECT_EQ(c.modelType, "bert");
-  EXPECT_EQ(c.defaults, std::vector<std::string>{"model_type"});
+  for (auto [type, reason] :
+       {std::pair("mpnet", "bias by relative position"), std::pair("t5", "decoder"), std::pair("mt5", "decoder"),
+        std::pair("deberta", "disentangled"), std::pair("deberta-v2", "disentangled"), std::pair("llama", "causal"),
+        std::pair("xlm-roberta-xl", "before attention"), std::pair("longformer", "sparse attention"),
+        std::pair("xlnet", "relative position"), std::pair("modernbert", "not compiled yet"), std::pair("new", "GTE"),
+        std::pair("bertt", "not a family that is known"), std::pair("", "not a family")})
+    expectParts(refusal(config("\"model_type\": \"" + std::string(type) + "\"")),
+                {"dir/config.json: model_type \"" + std::string(type) + "\" is refused: ", reason,
+                 "; known: bert, roberta, xlm-roberta, camembert, distilbert, electra, albert"});
+}
+
+TEST(ModelConfigTest, AMissingModelTypeIsTakenFromTheWholeClassName) {
+  expectParts(refusal(config("", {"model_type"})), {"model_type is missing; known: bert, roberta"});
+  for (auto [name, type] :
+       {std::pair("BertModel", "bert"), std::pair("RobertaForMaskedLM", "roberta"),
+        std::pair("XLMRobertaForSequenceClassification", "xlm-roberta"), std::pair("CamembertModel", "camembert"),
+        std::pair("ElectraForPreTraining", "electra"), std::pair("AlbertForTokenClassification", "albert")}) {
+    ModelConfig c = parsed(config("\"embedding_size\": 16, \"pad_token_id\": 1, \"num_hidden_groups\": 1, "
+                                  "\"inner_group_num\": 1, \"architectures\": [\"" +
+                                      std::string(name) + "\"]",
+                                  {"model_type"}));
+    EXPECT_EQ(c.modelType, type);
+    EXPECT_EQ(c.defaults, std::vector<std::string>{"model_type"});
+  }
+  for (const char *name : {"BertGenerationEncoder", "RobertaPreLayerNormModel", "XLMRobertaXLModel", "Bert"})
+    expectParts(refusal(config("\"architectures\": [\"" + std::string(name) + "\"]", {"model_type"})),
+                {"model_type is missing"});
+}
+
+TEST(ModelConfigTest, R11_RobertaPositionsBeginAfterThePadding) {
+  for (const char *type : {"roberta", "xlm-roberta", "camembert"}) {
+    std::string family = "\"model_type\": \"" + std::string(type) + "\"";
+    ModelConfig c = parsed(config(family + ", \"pad_token_id\": 1, \"max_position_embeddings\": 514"));
+    EXPECT_EQ(c.firstPosition, 2);
+    EXPECT_EQ(c.maxSeqTokens(), 512);
+    EXPECT_TRUE(c.defaults.empty());
+    EXPECT_EQ(parsed(config(family + ", \"pad_token_id\": 0")).maxSeqTokens(), 47);
+    c = parsed(config(family)); // R15: absent is the family's default, stated
+    EXPECT_EQ(c.firstPosition, 2);
+    EXPECT_EQ(c.defaults, std::vector<std::string>{"pad_token_id"});
+    expectParts(refusal(config(family + ", \"pad_token_id\": null")),
+                {"dir/config.json: pad_token_id is null", type, "pad_token_id + 1"});
+    expectParts(refusal(config(family + ", \"pad_token_id\": -1")), {"pad_token_id", "-1"});
+    EXPECT_EQ(parsed(config(family + ", \"pad_token_id\": 46")).maxSeqTokens(), 1);
+    expectParts(refusal(config(family + ", \"pad_token_id\": 47")),
+                {"max_position_embeddings 48", "pad_token_id + 1 = 48", "no position"});
+  }
+  for (const char *type : {"bert", "electra", "albert"}) // padding plays no part: not even its type is read
+    EXPECT_EQ(parsed(config("\"pad_token_id\": 7, \"model_type\": \"" + std::string(type) + "\"")).maxSeqTokens(), 48);
+}
+
+TEST(ModelConfigTest, DistilBertHasKeysOfItsOwnOrBertsAndAFixedEps) {
+  auto distil = [](const std::string &extra) {
+    return "{" + extra + "\"model_type\": \"distilbert\", \"vocab_size\": 100, \"max_position_embeddings\": 48}";
+  };
+  const std::string own = R"("dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, )";
+  ModelConfig c = parsed(distil(own + "\"activation\": \"relu\", \"layer_norm_eps\": 1e-5, "));
+  EXPECT_EQ(c.hiddenSize, 32);
+  EXPECT_EQ(c.layers, 2);
+  EXPECT_EQ(c.heads, 4);
+  EXPECT_EQ(c.intermediateSize, 64);
+  EXPECT_EQ(c.activation, "relu");
+  EXPECT_EQ(c.layerNormEps, 1e-12);
+  EXPECT_EQ(c.typeVocabSize, 0);
+  EXPECT_EQ(c.hiddenSizeKey, "dim");
+  EXPECT_EQ(c.intermediateSizeKey, "hidden_dim");
+  EXPECT_TRUE(c.defaults.empty());
+  ASSERT_EQ(c.notes.size(), 1u);
+  expectParts(c.notes[0], {"layer_norm_eps is not read", "distilbert"});
+  c = parsed(distil(R"("hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_dim": 64, )"));
+  EXPECT_EQ(c.hiddenSize, 32);
+  EXPECT_EQ(c.hiddenSizeKey, "hidden_size");
+  EXPECT_EQ(c.defaults, std::vector<std::string>{"activation"});
+  EXPECT_EQ(parsed(distil(own + "\"hidden_size\": 32, ")).hiddenSizeKey, "dim");
+  expectParts(refusal(distil(own + "\"hidden_size\": 48, ")), {"dim is 32 and hidden_size is 48", "not clear"});
+  expectParts(refusal(distil(R"("dim": 32, "n_layers": 2, "n_heads": 5, "hidden_dim": 64, )")),
+              {"dim 32 is no multiple of n_heads 5"});
+  expectParts(refusal(distil(R"("n_layers": 2, "n_heads": 4, "hidden_dim": 64, )")), {"config.json: dim is missing"});
+}
+
+TEST(ModelConfigTest, R17_AlbertsGroupsMustDivideTheLayers) {
+  auto albert = [](const std::string &extra) { return config("\"model_type\": \"albert\", " + extra, {"hidden_act"}); };
+  ModelConfig c = parsed(albert(R"("embedding_size": 16, "num_hidden_groups": 2, "num_hidden_layers": 4)"));
+  EXPECT_EQ(c.embeddingSize, 16);
+  EXPECT_EQ(c.layerGroups, 2);
+  EXPECT_EQ(c.groupOf(1), 0);
+  EXPECT_EQ(c.groupOf(2), 1);
+  EXPECT_EQ(c.activationName, "gelu_new");
+  EXPECT_EQ(c.activation, "gelu_tanh");
+  EXPECT_EQ(c.defaults, (std::vector<std::string>{"inner_group_num", "hidden_act"}));
+  c = parsed(config(R"("model_type": "albert")"));
+  EXPECT_EQ(c.embeddingSize, 128);
+  EXPECT_EQ(c.defaults, (std::vector<std::string>{"embedding_size", "num_hidden_groups", "inner_group_num"}));
+  expectParts(refusal(albert(R"("num_hidden_layers": 12, "num_hidden_groups": 5)")),
+              {"num_hidden_layers 12 is no multiple of num_hidden_groups 5"});
+  expectParts(refusal(albert(R"("inner_group_num": 2)")), {"inner_group_num is 2", "1 wanted"});
+  expectParts(refusal(albert(R"("num_hidden_groups": 0)")), {"num_hidden_groups", "0"});
+  EXPECT_EQ(parsed(albert(R"("num_hidden_layers": 0)")).layerGroups, 0);
+}
+
+TEST(ModelConfigTest, ElectrasEmbeddingsHaveAWidthOfTheirOwn) {
+  ModelConfig c = parsed(config(R"("model_type": "electra", "embedding_size": 24)"));
+  EXPECT_EQ(c.embeddingSize, 24);
+  EXPECT_EQ(c.embeddingSizeKey, "embedding_size");
+  EXPECT_TRUE(c.defaults.empty());
+  EXPECT_EQ(parsed(config(R"("model_type": "electra")")).embeddingSize, 128);
+  EXPECT_EQ(parsed(config("\"embedding_size\": 24")).embeddingSize, 32) << "bert has no such key";
 }
 
 TEST(ModelConfigTest, HeadsComeFromArchitectures) {
@@ -139,9 +238,26 @@ TEST(ModelConfigTest, LabelsByNumberOrNotAtAll) {
 }
 
 TEST(ModelConfigTest, GoldensParse) {
-  for (const char *name :
-       {"bert", "bert-bf16", "bert-f16", "bert-legacy-names", "bert-masked-lm", "bert-module-prefix", "bert-no-pooler",
-        "bert-sequence-classification", "bert-sharded", "bert-token-classification", "sentence-max", "malformed/base"})
+  for (const char *name : {"bert",
+                           "bert-bf16",
+                           "bert-f16",
+                           "bert-legacy-names",
+                           "bert-masked-lm",
+                           "bert-module-prefix",
+                           "bert-no-pooler",
+                           "bert-sequence-classification",
+                           "bert-sharded",
+                           "bert-token-classification",
+                           "sentence-max",
+                           "malformed/base",
+                           "roberta",
+                           "xlm-roberta-cross-encoder",
+                           "camembert",
+                           "distilbert",
+                           "distilbert-sequence-classification",
+                           "electra",
+                           "electra-sequence-classification",
+                           "albert"})
     EXPECT_EQ(errorText(readModelConfig(std::string(BATTEN_TEST_DATA "/goldens/") + name + "/config.json")),
               "(no error)")
         << name;

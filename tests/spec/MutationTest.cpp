@@ -96,8 +96,12 @@ TEST(MutationTest, R53_Index) {
 }
 
 TEST(MutationTest, R53_Config) {
-  std::string sound = readFile(BATTEN_TEST_DATA "/goldens/bert-sequence-classification/config.json");
-  sweep(sound, 20000, 3, [](const std::string &text) { return parseModelConfig(text, "config.json"); });
+  unsigned seed = 3;
+  for (const char *golden : {"bert-sequence-classification", "roberta", "distilbert", "albert"}) {
+    std::string sound = readFile(std::string(BATTEN_TEST_DATA "/goldens/") + golden + "/config.json");
+    sweep(sound, 6000, seed, [](const std::string &text) { return parseModelConfig(text, "config.json"); });
+    seed += 100;
+  }
 }
 
 TEST(MutationTest, R53_Modules) {
