@@ -77,6 +77,7 @@ constexpr Refusal kRefusals[] = {
     {"deberta-v2", kDisentangled},
     {"xlm-roberta-xl", kPreNorm},
     {"roberta-prelayernorm", kPreNorm},
+    {"xmod", "its layers have an adapter for each language, which are not computed"},
     {"longformer", kSparse},
     {"big_bird", kSparse},
     {"xlnet", kRelative},

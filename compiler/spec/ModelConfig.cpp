@@ -77,6 +77,17 @@ llvm::Error checkUnsupported(const JsonObject &object) {
     if (object.has(key))
       return makeError(object.where(key) +
                        " is set: quantised checkpoints are not read, weights of F32, F16 or BF16 wanted");
+  // What the adapters library writes; it writes the object also where no adapter was added.
+  llvm::Expected<std::optional<JsonObject>> library = object.child("adapters");
+  if (!library)
+    return library.takeError();
+  if (*library) {
+    llvm::Expected<std::optional<JsonObject>> added = (*library)->child("adapters");
+    if (!added)
+      return added.takeError();
+    if (*added && !(*added)->raw().empty())
+      return makeError((*library)->where("adapters") + " is not empty: adapters are not computed, merge them first");
+  }
   if (object.has("pruned_heads")) {
     llvm::Expected<std::optional<JsonObject>> pruned = object.child("pruned_heads");
     if (!pruned)

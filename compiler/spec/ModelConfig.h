@@ -66,7 +66,7 @@ struct ModelConfig {
 /// Parses and checks the text of a config. Errors: everything parseJson refuses; another or no model_type; a missing size, a
 /// wrong type or range, with the key; hidden_size that is no multiple of num_attention_heads; num_hidden_layers that is no
 /// multiple of num_hidden_groups; inner_group_num beyond 1; a position table that padding uses up, and a pad_token_id of
-/// null where positions count from it; two spellings of a key that differ; an activation that is not known; and is_decoder, add_cross_attention, position_embedding_type, quantization_config, pruned_heads that are set to
+/// null where positions count from it; two spellings of a key that differ; an activation that is not known; and is_decoder, add_cross_attention, position_embedding_type, quantization_config, adapters, pruned_heads that are set to
 /// what is not computed.
 llvm::Expected<ModelConfig> parseModelConfig(llvm::StringRef text, llvm::StringRef path);
 

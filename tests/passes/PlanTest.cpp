@@ -83,6 +83,24 @@ TEST_F(PlanTest, EncodersFuseToSevenStepsALayer) {
   EXPECT_FALSE(llvm::StringRef(labels[1]).starts_with("l0.")) << labels[1];
 }
 
+// Other families fuse as well: embeddings two steps and their projection one, then layers of seven; a pooler or a head with
+// a dense layer is one row's pooling and one step a linear layer.
+TEST_F(PlanTest, FamiliesFuseAlike) {
+  for (auto [golden, lane, steps] :
+       {std::tuple("distilbert", "encode", 2 + 2 * 7), std::tuple("roberta", "encode", 2 + 2 * 7 + 2),
+        std::tuple("electra", "encode", 2 + 1 + 2 * 7), std::tuple("albert", "encode", 2 + 1 + 3 * 7 + 2),
+        std::tuple("xlm-roberta-cross-encoder", "classify", 2 + 2 * 7 + 3),
+        std::tuple("distilbert-sequence-classification", "classify", 2 + 2 * 7 + 3),
+        std::tuple("electra-sequence-classification", "classify", 2 + 1 + 2 * 7 + 3)}) {
+    auto module = plan(golden);
+    ASSERT_TRUE(module);
+    auto program = mlir::SymbolTable(*module).lookup<plan::ProgramOp>(lane);
+    ASSERT_TRUE(program);
+    auto all = program.getOps<plan::StepOp>();
+    EXPECT_EQ(std::distance(all.begin(), all.end()), steps) << golden;
+  }
+}
+
 // On every model in scope the arena is as small as it can be, and the packs can be laid out.
 TEST_F(PlanTest, EveryGoldenMeetsTheLowerBound) {
   ASSERT_GE(goldens().size(), 22u);

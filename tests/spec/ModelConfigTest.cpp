@@ -103,6 +103,9 @@ TEST(ModelConfigTest, OtherComputationsAreRefusedByTheirKey) {
               {"position_embedding_type", "relative_key"});
   expectParts(refusal(config("\"quantization_config\": {\"bits\": 4}")), {"quantization_config"});
   expectParts(refusal(config("\"pruned_heads\": {\"0\": [1]}")), {"pruned_heads"});
+  expectParts(refusal(config(R"("adapters": {"adapters": {"de": "a1"}})")),
+              {"config.json: adapters.adapters is not empty", "not computed"});
+  EXPECT_EQ(refusal(config(R"("adapters": {"adapters": {}, "config_map": {}})")), "(no error)");
   EXPECT_EQ(refusal(config("\"is_decoder\": false, \"position_embedding_type\": \"absolute\", \"pruned_heads\": {}")),
             "(no error)");
 }
@@ -112,7 +115,8 @@ TEST(ModelConfigTest, OtherFamiliesAreRefusedWithTheReason) {
        {std::pair("mpnet", "bias by relative position"), std::pair("t5", "decoder"), std::pair("mt5", "decoder"),
         std::pair("deberta", "disentangled"), std::pair("deberta-v2", "disentangled"), std::pair("llama", "causal"),
         std::pair("xlm-roberta-xl", "before attention"), std::pair("longformer", "sparse attention"),
-        std::pair("xlnet", "relative position"), std::pair("modernbert", "not compiled yet"), std::pair("new", "GTE"),
+        std::pair("xmod", "adapter"), std::pair("xlnet", "relative position"),
+        std::pair("modernbert", "not compiled yet"), std::pair("new", "GTE"),
         std::pair("bertt", "not a family that is known"), std::pair("", "not a family")})
     expectParts(refusal(config("\"model_type\": \"" + std::string(type) + "\"")),
                 {"dir/config.json: model_type \"" + std::string(type) + "\" is refused: ", reason,
