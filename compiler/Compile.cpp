@@ -63,7 +63,7 @@ public:
 private:
   void add(mlir::Diagnostic &diagnostic) {
     std::string line;
-    if (auto at = llvm::dyn_cast<mlir::FileLineColLoc>(diagnostic.getLocation()))
+    if (auto at = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>()) // inside of an op's name
       line = at.getFilename().str() + ":" + std::to_string(at.getLine()) + ":" + std::to_string(at.getColumn()) + ": ";
     line += diagnostic.str();
     for (mlir::Diagnostic &note : diagnostic.getNotes())
@@ -80,6 +80,7 @@ class Compilation {
 public:
   explicit Compilation(const CompileRequest &request) : request(request), context(registry(), kNoThreads) {
     context.loadAllAvailableDialects();
+    context.printOpOnDiagnostic(false); // errors are for users: a line each, not the op with all that is in it
     diagnostics.emplace(context);
   }
 
@@ -269,7 +270,7 @@ llvm::Error Compilation::describeLanes() {
   manifest.llvmVersion = LLVM_VERSION_STRING;
   manifest.stages = spec.stages;
   for (const LaneSpec &lane : spec.lanes) {
-    auto program = module->lookupSymbol<plan::ProgramOp>(lane.graph);
+    auto program = module->lookupSymbol<plan::ProgramOp>(lane.name);
     assert(program && "addStages has checked the graphs");
     if (llvm::Error error = checkLimits(lane, program.getIdCount(), program.getTypeCount(), program.getMaxSeqTokens()))
       return error;
@@ -337,7 +338,7 @@ llvm::Error Compilation::writeTarget(BundleSink &sink, uint32_t index, const Ker
                               target.features, image.codeOffset, image.codeBytes});
   for (uint32_t lane = 0; lane < spec.lanes.size(); ++lane) {
     const std::vector<Bucket> &buckets = spec.stages[manifest.lanes[lane].stage].buckets;
-    auto program = module->lookupSymbol<plan::ProgramOp>(spec.lanes[lane].graph);
+    auto program = module->lookupSymbol<plan::ProgramOp>(spec.lanes[lane].name);
     uint32_t bucket = 0;
     for (auto layout : program.getOps<plan::LayoutOp>()) {
       mlir::FailureOr<std::vector<uint8_t>> bytes = writePlanBytes(layout);

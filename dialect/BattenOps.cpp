@@ -91,7 +91,11 @@ LogicalResult EmbedOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
 }
 LogicalResult EmbedOp::verify() { return verifyF32(*this, "table", getTable()); } // embed_c1
 DictionaryAttr EmbedOp::getKernelKey() {
-  return KeyBuilder(*this, "embed").add("width", tableWidth(getTable())).addFlag("words", true).get();
+  return KeyBuilder(*this, "embed")
+      .add("width", tableWidth(getTable()))
+      .addFlag("words", true)
+      .add("offset", int64_t(0))
+      .get();
 }
 SmallVector<Value> EmbedOp::getKernelInputs() { return {getTable()}; }
 int64_t EmbedOp::getFlopsPerRow() { return 0; }
@@ -103,7 +107,11 @@ LogicalResult EmbedTypesOp::inferReturnTypes(MLIRContext *, std::optional<Locati
 }
 LogicalResult EmbedTypesOp::verify() { return verifyF32(*this, "table", getTable()); } // embed_types_c1
 DictionaryAttr EmbedTypesOp::getKernelKey() {
-  return KeyBuilder(*this, "embed").add("width", tableWidth(getTable())).addFlag("types", true).get();
+  return KeyBuilder(*this, "embed")
+      .add("width", tableWidth(getTable()))
+      .addFlag("types", true)
+      .add("offset", int64_t(0))
+      .get();
 }
 SmallVector<Value> EmbedTypesOp::getKernelInputs() { return {getTable()}; }
 int64_t EmbedTypesOp::getFlopsPerRow() { return 0; }
@@ -159,9 +167,8 @@ DictionaryAttr EmbedSumOp::getKernelKey() {
   key.add("width", getWidth(getType()))
       .addFlag("words", !!getWords())
       .addFlag("types", !!getTypeTable())
-      .addFlag("positions", !!getPositions());
-  if (getPositions())
-    key.add("offset", getOffset());
+      .addFlag("positions", !!getPositions())
+      .add("offset", getPositions() ? getOffset() : 0);
   return key.get();
 }
 SmallVector<Value> EmbedSumOp::getKernelInputs() {

@@ -16,12 +16,17 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
+
 using namespace mlir;
 
 namespace batten {
 
 /// Most bytes of a graph: thousands of layers.
 static constexpr uint64_t kMostGraphBytes = 64u << 20;
+
+/// Most brackets inside each other; a graph has three or four. MLIR's parser recurses, so it would run out of stack.
+static constexpr int kMostNesting = 64;
 
 std::string printGraph(ModuleOp module) {
   std::string text;
@@ -58,10 +63,63 @@ static void restoreNames(ModuleOp module, llvm::StringRef text) {
   });
 }
 
+/// Refuses what MLIR's parser would follow until the stack ends: brackets nested too deep, and affine expressions, which
+/// recurse without brackets and mean nothing here. Text that is no MLIR is left to the parser.
+static llvm::Error checkNesting(llvm::StringRef text, llvm::StringRef path) {
+  int depth = 0;
+  size_t line = 1, lineStart = 0;
+  auto fail = [&](size_t at, const llvm::Twine &what) {
+    return makeError(path + ":" + llvm::Twine(line) + ":" + llvm::Twine(at - lineStart + 1) + ": " + what);
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    switch (text[i]) {
+    case '\n':
+      ++line;
+      lineStart = i + 1;
+      break;
+    case '"': // ends in its line, or the parser refuses it
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        i += text[i] == '\\';
+      i -= i < text.size() && text[i] == '\n';
+      break;
+    case '/':
+      if (text.substr(i, 2) == "//")
+        i = std::min(text.find('\n', i), text.size()) - 1;
+      break;
+    case '(':
+    case '[':
+    case '{':
+    case '<':
+      if (++depth > kMostNesting)
+        return fail(i, "brackets nested deeper than " + llvm::Twine(kMostNesting));
+      break;
+    case 'a':
+      for (llvm::StringRef word : {"affine_map", "affine_set"})
+        if (text.substr(i).starts_with(word) && text.substr(i + word.size()).ltrim().starts_with("<"))
+          return fail(i, word + " has no place in a graph");
+      break;
+    case ')':
+    case ']':
+    case '}':
+      depth = std::max(0, depth - 1);
+      break;
+    case '>': // no bracket in ->
+      if (i == 0 || text[i - 1] != '-')
+        depth = std::max(0, depth - 1);
+      break;
+    default:
+      break;
+    }
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<OwningOpRef<ModuleOp>> readGraph(MLIRContext &context, llvm::StringRef path) {
   llvm::Expected<std::string> text = readTextFile(path, kMostGraphBytes);
   if (!text)
     return text.takeError();
+  if (llvm::Error error = checkNesting(*text, path))
+    return std::move(error);
   std::vector<std::string> faults;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     std::string where = path.str();

@@ -58,8 +58,9 @@ llvm::Expected<std::unique_ptr<Checkpoint>> openCheckpointFor(mlir::ModuleOp mod
 /// Adds a batten.stored for each tensor of the checkpoint to the end of the module, element types as stored.
 void addStored(mlir::ModuleOp module, const Checkpoint &checkpoint);
 
-/// Adds a batten.stage for each stage, and sets the stage of each lane's graph. Errors, with the place in the spec: a lane
-/// whose graph is not there, with the graphs that are; a stage with the name of another symbol.
+/// Adds a batten.stage for each stage, and gives each lane a graph of its name with its stage: lanes may share a graph, and
+/// graphs of no lane are erased. Errors, with the place in the spec: a lane whose graph is not there, with the graphs that
+/// are; a stage or lane with the name of another symbol.
 llvm::Error addStages(mlir::ModuleOp module, llvm::ArrayRef<StageSpec> stages, llvm::ArrayRef<LaneSpec> lanes);
 
 /// The facts that a module carries as its attribute batten.facts, an array of "key: value".

@@ -85,13 +85,29 @@ llvm::Error addStages(ModuleOp module, llvm::ArrayRef<StageSpec> stages, llvm::A
                        " has the name of a graph or weight, another name wanted");
     StageOp::create(builder, module.getLoc(), stage.name, buckets);
   }
+  // Lanes may share a graph or take another graph's name: all are copied before the originals go.
+  llvm::SmallVector<GraphOp> placed;
+  auto fail = [&](const LaneSpec &lane, const llvm::Twine &text) {
+    for (GraphOp graph : placed)
+      graph.erase();
+    return makeError((lane.place.empty() ? "" : lane.place + ": ") + "lane " + quoted(lane.name) + text);
+  };
   for (const LaneSpec &lane : lanes) {
     auto graph = module.lookupSymbol<GraphOp>(lane.graph);
     if (!graph)
-      return makeError((lane.place.empty() ? "" : lane.place + ": ") + "lane " + quoted(lane.name) + ": no graph @" +
-                       lane.graph + didYouMean(lane.graph, graphs) + " (there: " + joined(graphs) + ")");
-    graph.setStageAttr(FlatSymbolRefAttr::get(module.getContext(), lane.stage));
+      return fail(lane, ": no graph @" + lane.graph + didYouMean(lane.graph, graphs) + " (there: " + joined(graphs) +
+                            ")");
+    Operation *other = module.lookupSymbol(lane.name);
+    if (other && !isa<GraphOp>(other))
+      return fail(lane, " has the name of a stage or weight, another name wanted");
+    placed.push_back(graph.clone());
+    placed.back().setSymName(lane.name);
+    placed.back().setStageAttr(FlatSymbolRefAttr::get(module.getContext(), lane.stage));
   }
+  for (GraphOp graph : llvm::make_early_inc_range(module.getOps<GraphOp>()))
+    graph.erase();
+  for (GraphOp graph : placed)
+    module.push_back(graph);
   return llvm::Error::success();
 }
 

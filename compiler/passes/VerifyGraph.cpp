@@ -9,6 +9,10 @@ namespace batten {
 #include "compiler/passes/Passes.h.inc"
 
 namespace {
+bool readsIds(Operation &op) {
+  return llvm::any_of(op.getOperandTypes(), [](Type type) { return isa<IdsType>(type); });
+}
+
 struct VerifyGraph : impl::VerifyGraphBase<VerifyGraph> {
   using VerifyGraphBase::VerifyGraphBase;
 
@@ -28,6 +32,8 @@ struct VerifyGraph : impl::VerifyGraphBase<VerifyGraph> {
         if (!weight.getStored())
           return param.emitOpError() << "reads " << param.getWeightAttr() << ", which is not bound to a stored tensor";
       }
+      if (llvm::none_of(graph.getBody().front(), readsIds)) // a batch is checked against the rows of the table
+        return graph.emitOpError("has no output that depends on the token ids: a lane needs a batten.embed that is used");
     }
     return success();
   }

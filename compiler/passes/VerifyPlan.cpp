@@ -100,11 +100,14 @@ private:
           static_cast<int64_t>(facts.slabRows) != static_cast<int64_t>(kernel.getSlabRows().value_or(0)))
         return kernel.emitOpError("overwrite or slab_rows is not what its key gives");
 
-      // Types in pointer order; in place, one type stands twice.
+      // Types in pointer order; in place, one type stands twice. A kernel of rows serves rows of any kind.
       SmallVector<Type> types(step.getIns().getTypes());
       for (Type type : step.getInouts().getTypes())
         types.append(2, type);
       llvm::append_range(types, step.getOuts().getTypes());
+      for (Type &type : types)
+        if (auto buffer = dyn_cast<plan::BufType>(type))
+          type = plan::BufType::get(buffer.getContext(), RowKind::tokens, buffer.getWidth(), buffer.getElem());
       auto [first, isNew] = signatures.insert({symbol.getAttr(), types});
       if (!isNew && first->second != types)
         return step.emitOpError("takes other types than an earlier step with kernel ") << symbol;

@@ -38,3 +38,17 @@ module attributes {batten.weights = "f32", batten.math = "f32"} {
     batten.return %x : tensor<?x8xf32, #tokens>
   }
 }
+
+// -----
+
+#tokens = #batten.rows<tokens>
+module attributes {batten.weights = "f32", batten.math = "f32"} {
+  batten.stage @text [[32, 8, 0]]
+  batten.weight @t from "t" stored f16 : tensor<20x8xf32>
+  // expected-error @+1 {{has no output that depends on the token ids: a lane needs a batten.embed that is used}}
+  batten.graph @no_ids(%ids: !batten.ids, %seg: !batten.segments) -> (x: tensor<?x8xf32, #tokens>) attributes {stage = @text} {
+    %t = batten.param @t : tensor<20x8xf32>
+    %x = batten.embed_positions %seg, %t : tensor<20x8xf32>
+    batten.return %x : tensor<?x8xf32, #tokens>
+  }
+}

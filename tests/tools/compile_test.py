@@ -1,12 +1,14 @@
 """`batten compile` and `batten import` on the command line; what they compute is tested elsewhere."""
 import hashlib
+import json
 import os
 import pty
 import re
 import shutil
+import struct
 import subprocess
 
-from support import BATTEN, COMPILER, GOLDENS, Case, batten, compiler, run
+from support import BATTEN, COMPILER, GOLDENS, SENTENCE_MODEL, Case, batten, compiler, run
 
 MODEL = GOLDENS / "bert"
 
@@ -159,3 +161,70 @@ class ImportTest(Case):
         self.assertRefused(compiler("import", MODEL, "-o", imported), imported, "--force")
         self.assertEqual("# mine\n", (imported / "batten.toml").read_text())
         self.assertOk(compiler("import", MODEL, "-o", imported, "--force"))
+
+
+class EditedGraphTest(Case):
+    """What users do to an imported graph and its lanes."""
+
+    def setUp(self):
+        super().setUp()
+        self.assertOk(compiler("import", SENTENCE_MODEL, "-o", self.folder, "--quiet"))
+        self.spec = (self.folder / "batten.toml").read_text()
+        self.graph = (self.folder / "graph.mlir").read_text()
+
+    def compile(self, spec=None, graph=None):
+        (self.folder / "batten.toml").write_text(spec or self.spec)
+        (self.folder / "graph.mlir").write_text(graph or self.graph)
+        return compiler("compile", self.folder / "batten.toml", "-o", self.folder / "x.batten", "--quiet")
+
+    def answer(self, lane):
+        return self.assertOk(batten("run", self.folder / "x.batten", "--lane", lane, "--jsonl", stdin='{"ids": [5, 6, 7]}\n')).stdout
+
+    def test_lanes_have_names_of_their_own_and_may_share_a_graph(self):
+        self.assertOk(self.compile())
+        embed, encode = self.answer("embed"), self.answer("encode")
+        again = '[[lane]]\nname = "again"\ngraph = "@encode"\nstage = "text"\n'
+        swapped = self.spec.replace('name = "embed"', 'name = "-"').replace('name = "encode"', 'name = "embed"').replace('"-"', '"encode"')
+        self.assertOk(self.compile(swapped + again))
+        self.assertEqual([encode, embed, encode], [self.answer(lane) for lane in ["embed", "encode", "again"]])
+        self.assertOk(batten("verify", self.folder / "x.batten", "--run"))
+
+    def test_a_graph_of_no_lane_is_left_out(self):
+        lane = '[[lane]]\nname = "embed"\ngraph = "@embed"\nstage = "text"\n'
+        self.assertIn(lane, self.spec)
+        self.assertOk(self.compile(self.spec.replace(lane, "")))
+        self.assertRefused(batten("run", self.folder / "x.batten", "--lane", "embed", "--jsonl"), "'embed'", status=1)
+
+    def test_a_lane_with_the_name_of_a_stage_or_weight(self):
+        for name in ["text", "embed.words.w"]:
+            self.assertRefused(self.compile(self.spec.replace('name = "embed"', f'name = "{name}"')), "batten.toml:5:1", name)
+
+    def test_words_alone_and_words_with_types(self):
+        for kept in ["%embed.words", "%embed.add"]:
+            with self.subTest(kept):
+                self.assertOk(self.compile(graph=self.graph.replace("batten.layer_norm %embed weight", f"batten.layer_norm {kept} weight")))
+                self.assertIn("hidden", self.answer("encode"))
+
+    def test_no_output_depends_on_the_ids(self):
+        graph = self.graph.replace("batten.layer_norm %embed weight", "batten.layer_norm %embed.positions weight")
+        self.assertRefused(self.compile(graph=graph), "graph.mlir:", "'batten.graph' op has no output that depends on the token ids")
+        self.assertFalse((self.folder / "x.batten").exists())
+
+    def test_one_kernel_for_rows_of_two_kinds(self):
+        end = "    batten.return %l1.norm, %pooler.act :"
+        self.assertEqual(1, self.graph.count(end))
+        graph = self.graph.replace(end, """    %a = batten.add %l1.norm, %embed.norm : tensor<?x32xf32, #tokens>
+    %b = batten.pool cls %a, %seg : tensor<?x32xf32, #tokens>
+    %c = batten.add %b, %b : tensor<?x32xf32, #seqs>
+    batten.return %a, %c :""")
+        self.assertOk(self.compile(graph=graph))
+        answer = json.loads(self.answer("encode"))
+        self.assertEqual([struct.pack("f", 2 * value) for value in answer["hidden"][0]], [struct.pack("f", value) for value in answer["pooled"]])
+
+    def test_a_fault_is_one_line_with_its_place(self):
+        graph = self.graph.replace("tensor<97x32xf32>", "tensor<97x33xf32>")
+        self.assertRefused(self.compile(graph=graph), "graph.mlir:")
+        nested = self.graph.replace("batten.version = 1 : i32", "batten.version = 1 : i32, a = " + "[" * 50000 + "]" * 50000)
+        self.assertRefused(self.compile(graph=nested), "graph.mlir:3:", "brackets nested deeper than 64")
+        affine = self.graph.replace("batten.version = 1 : i32", f"batten.version = 1 : i32, a = affine_map<(x) -> ({'-' * 300000}x)>")
+        self.assertRefused(self.compile(graph=affine), "graph.mlir:3:", "affine_map has no place in a graph")

@@ -52,6 +52,10 @@ class UsageTest(Case):
     def test_surplus_operand(self):
         self.assertUsage(batten("inspect", "a.batten", "b.batten"), "unexpected argument 'b.batten'")
 
+    def test_an_empty_value_is_a_variable_not_set(self):
+        for flag in ["--lane", "--batch", "-o", "--target", "--digest"]:
+            self.assertUsage(batten("run", "x.batten", "--jsonl", flag, ""), f"{flag} has an empty value")
+
     def test_values_out_of_range(self):
         for threads in ["0", "-1", "1025", "x", "1.5", ""]:
             self.assertUsage(batten("run", "x.batten", "--jsonl", "--threads", threads), "--threads")

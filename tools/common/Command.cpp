@@ -63,6 +63,14 @@ void refuseExtras(const CLI::App &app, const std::string &helpCommand) {
   failUsage("unexpected argument '" + extra + "'" + help);
 }
 
+/// An empty value is a variable that a script has not set; what is left out on purpose has no flag.
+void refuseEmptyValues(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &value : option->results())
+      if (value.empty() && !option->get_positional())
+        failUsage(option->get_name() + " has an empty value");
+}
+
 } // namespace
 
 void Program::parseAndRun(int argc, char **argv) {
@@ -94,6 +102,7 @@ void Program::parseAndRun(int argc, char **argv) {
     failUsage("two commands given: " + chosen[0]->get_name() + " and " + chosen[1]->get_name());
   refuseExtras(*chosen[0], root.get_name() + " " + chosen[0]->get_name());
   refuseExtras(root, root.get_name());
+  refuseEmptyValues(*chosen[0]);
   for (const Command &command : commands)
     if (command.app == chosen[0])
       command.run();
