@@ -95,8 +95,8 @@ llvm::Error addStages(ModuleOp module, llvm::ArrayRef<StageSpec> stages, llvm::A
   for (const LaneSpec &lane : lanes) {
     auto graph = module.lookupSymbol<GraphOp>(lane.graph);
     if (!graph)
-      return fail(lane, ": no graph @" + lane.graph + didYouMean(lane.graph, graphs) + " (there: " + joined(graphs) +
-                            ")");
+      return fail(lane,
+                  ": no graph @" + lane.graph + didYouMean(lane.graph, graphs) + " (there: " + joined(graphs) + ")");
     Operation *other = module.lookupSymbol(lane.name);
     if (other && !isa<GraphOp>(other))
       return fail(lane, " has the name of a stage or weight, another name wanted");

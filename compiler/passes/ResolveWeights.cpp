@@ -3,8 +3,10 @@
 #include "compiler/passes/Passes.h"
 #include "dialect/BattenDialect.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -18,7 +20,12 @@ std::string keyOf(StringRef dir, StringRef tensor) { return (dir + Twine('\0') +
 
 /// The tensor as a user knows it: `tensor "linear.weight" of 2_Dense`.
 std::string nameOf(StringRef dir, StringRef tensor) {
-  return ("tensor \"" + tensor + "\"" + (dir.empty() ? "" : " of ") + dir).str();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "tensor \"";
+  llvm::printEscapedString(tensor, stream); // as in the graph's text: a name may hold any byte
+  stream << '"' << (dir.empty() ? "" : " of ") << dir;
+  return text;
 }
 
 /// The shape that a weight wants, with the config keys that gave it: `[24, 16] wanted` and

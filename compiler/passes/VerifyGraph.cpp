@@ -33,7 +33,8 @@ struct VerifyGraph : impl::VerifyGraphBase<VerifyGraph> {
           return param.emitOpError() << "reads " << param.getWeightAttr() << ", which is not bound to a stored tensor";
       }
       if (llvm::none_of(graph.getBody().front(), readsIds)) // a batch is checked against the rows of the table
-        return graph.emitOpError("has no output that depends on the token ids: a lane needs a batten.embed that is used");
+        return graph.emitOpError(
+            "has no output that depends on the token ids: a lane needs a batten.embed that is used");
     }
     return success();
   }

@@ -37,3 +37,11 @@ module {
   // expected-error @+1 {{tensor "a" is stored twice}}
   batten.stored "a" in "" file "model-2.safetensors" : tensor<4xf32>
 }
+
+// -----
+
+// A name may hold any byte, and is told as it is written.
+module {
+  // expected-error @+1 {{tensor "a\0A\00\FF" is missing from the checkpoint: [4] wanted}}
+  batten.weight @bytes from "a\0A\00\FF" : tensor<4xf32>
+}

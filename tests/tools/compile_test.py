@@ -148,7 +148,8 @@ class CompileFilesTest(Case):
 class ImportTest(Case):
     def test_import_then_compile_gives_the_bundle_that_compile_gives(self):
         imported = self.folder / "imported"
-        self.assertOk(compiler("import", MODEL, "-o", imported))
+        told = self.assertOk(compiler("import", MODEL, "-o", imported)).stderr
+        self.assertRegex(told, r"(?m)^  lanes encode$")  # no targets: nothing is compiled
         self.assertEqual({"graph.mlir", "batten.toml"}, {path.name for path in imported.iterdir()})
         self.assertOk(compiler("compile", imported / "batten.toml", "-o", self.folder / "a.batten", "--quiet"))
         self.assertOk(compiler("compile", MODEL, "-o", self.folder / "b.batten", "--quiet"))

@@ -73,7 +73,7 @@ class RunBatchTest(Case):
             "not JSON": whole[:8] + b"}" + whole[9:],
             "bytes after tensor": whole + b"\0",
             "data_offsets don't lie": whole[:-1],
-            "occurs twice": (2 * header).to_bytes(8, "little") + whole[8:7 + header] + b"," + whole[9:8 + header] + whole[8 + header:],
+            "occurs twice": (2 * header - 1).to_bytes(8, "little") + whole[8:7 + header] + b"," + whole[9:8 + header] + whole[8 + header:],
         }
         for reason, damaged in damages.items():
             with self.subTest(reason):
@@ -189,12 +189,18 @@ class RunLinesTest(Case):
             "-1": '{"ids": [-1]}',
             "65": json.dumps({"ids": [1] * 65}),  # the model has 64 positions
             "nested deeper": "[" * 1000,
+            "not JSON: wrong at byte 13": '{"ids": [1]}\0{"ids": [2]}',
+            'unknown key "a\\x0ab"': '{"ids": [1], "a\\nb": 0}',
         }
         for reason, line in bad.items():
             with self.subTest(reason):
                 result = batten("run", SENTENCE, "--jsonl", stdin='{"ids": [1]}\n{"ids": [2]}\n' + line + '\n{"ids": [3]}\n')
                 self.assertRefused(result, "line 3: ", reason, stdout=None)
                 self.assertEqual(2, len(result.stdout.splitlines()))
+
+    def test_a_closed_standard_input_is_not_the_bundle(self):
+        result = run("sh", "-c", '"$0" run "$1" --jsonl <&-', BATTEN, SENTENCE)
+        self.assertRefused(result, "cannot read standard input: Bad file descriptor")
 
     def test_an_endless_line_is_refused(self):
         result = batten("run", SENTENCE, "--jsonl", stdin='{"ids": [' + "1," * (9 << 20))

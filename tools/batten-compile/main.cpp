@@ -45,7 +45,8 @@ void printSummary(const CompileSummary &summary, const std::string &output) {
   text += "wrote " + printable(output) + ": " + humanBytes(summary.bytes) + " in " +
           std::to_string(summary.files.size()) + " files\n";
   if (!summary.lanes.empty())
-    text += "  lanes " + printable(joined(summary.lanes)) + "; targets " + printable(joined(summary.targets)) + "\n";
+    text += "  lanes " + printable(joined(summary.lanes)) +
+            (summary.targets.empty() ? "" : "; targets " + printable(joined(summary.targets))) + "\n";
   Table files("lr");
   for (const CompileSummary::File &file : summary.files)
     files.add({printable(file.path), humanBytes(file.bytes)});

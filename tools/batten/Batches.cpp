@@ -63,7 +63,7 @@ Batch readBatch(const std::string &path) {
                                           "markers",   "cu_markers", "seq_types"};
   for (const StoredTensor &tensor : reader.tensors())
     if (std::find(known.begin(), known.end(), tensor.name) == known.end())
-      fail(path + ": unknown tensor " + tensor.name + didYouMean(tensor.name, known));
+      fail(path + ": unknown tensor " + printable(tensor.name) + didYouMean(tensor.name, known));
   auto read = [&](const char *name, std::vector<int32_t> &values) {
     const StoredTensor *tensor = reader.find(name);
     if (tensor)

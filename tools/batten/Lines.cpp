@@ -106,7 +106,7 @@ Batch::Sequence parseSequence(const std::string &line, const std::string &where)
   const std::vector<std::string> known = {"ids", "types", "markers", "type"};
   for (const auto &[key, item] : value.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
-      fail(where + ": unknown key \"" + key + "\"" + didYouMean(key, known));
+      fail(where + ": unknown key \"" + printable(key) + "\"" + didYouMean(key, known));
   if (!value.contains("ids"))
     fail(where + ": ids is missing");
   Batch::Sequence sequence;

@@ -109,6 +109,7 @@ void Program::parseAndRun(int argc, char **argv) {
 }
 
 int Program::main(int argc, char **argv) {
+  holdStandardStreams();
   ignoreBrokenPipes();
   int status = kExitOk;
   try {

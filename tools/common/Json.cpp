@@ -2,6 +2,7 @@
 #include "tools/common/Json.h"
 
 #include "tools/common/Output.h"
+#include "tools/common/Text.h"
 
 #include <set>
 
@@ -23,9 +24,12 @@ json parseJson(std::string_view text, const std::string &where) {
     else if (event == json::parse_event_t::object_end)
       keys.pop_back();
     else if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
-      fail(where + ": key \"" + value.get<std::string>() + "\" occurs twice");
+      fail(where + ": key \"" + printable(value.get<std::string>()) + "\" occurs twice");
     return true;
   };
+  // nlohmann-json takes a NUL for the end of the text: what follows would be left out silently.
+  if (size_t nul = text.find('\0'); nul != text.npos)
+    fail(where + ": not JSON: wrong at byte " + std::to_string(nul + 1));
   try {
     return json::parse(text.begin(), text.end(), callback);
   } catch (const json::parse_error &error) {

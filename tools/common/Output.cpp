@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace batten::tools {
@@ -71,6 +72,12 @@ void printError(const std::string &message) {
     rest.remove_prefix(end + 1);
   }
   writeError(text);
+}
+
+void holdStandardStreams() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) // the lowest number that is free is this one
+      static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
 void ignoreBrokenPipes() {

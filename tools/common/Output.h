@@ -53,6 +53,9 @@ void note(const std::string &message);
 /// "batten: error: line" for each line of message on stderr.
 void printError(const std::string &message);
 
+/// Takes the numbers of standard streams that the caller has closed, so that no file is opened as one of them: what is
+/// told on stderr would else go into a bundle's file. Reading or writing them stays an error. Called first.
+void holdStandardStreams();
 /// Makes a write to a closed pipe an error instead of a signal. Called once, before any output.
 void ignoreBrokenPipes();
 /// Ends the program as a broken pipe ends others: by the signal, where the caller left it on. Otherwise returns.

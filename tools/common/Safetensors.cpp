@@ -2,6 +2,7 @@
 #include "tools/common/Safetensors.h"
 
 #include "tools/common/Json.h"
+#include "tools/common/Text.h"
 #include "tools/common/Output.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ std::vector<uint64_t> readCounts(const json &value, const std::string &where) {
 
 StoredTensor readEntry(const std::string &path, const std::string &name, const json &entry, uint64_t dataBegin,
                        uint64_t dataBytes) {
-  std::string where = path + ": tensor " + name;
+  std::string where = path + ": tensor " + printable(name);
   if (!entry.is_object())
     fail(where + " is " + typeWord(entry) + ", an object is wanted");
   for (const char *key : {"dtype", "shape", "data_offsets"})
@@ -67,7 +68,7 @@ StoredTensor readEntry(const std::string &path, const std::string &name, const j
   tensor.shape = readCounts(entry["shape"], where + ": shape");
   uint64_t wanted = elementBytes(tensor.dtype);
   if (wanted == 0)
-    fail(where + ": unknown dtype " + tensor.dtype);
+    fail(where + ": unknown dtype " + printable(tensor.dtype));
   bool empty = std::count(tensor.shape.begin(), tensor.shape.end(), 0u) != 0;
   for (uint64_t extent : tensor.shape)
     if (__builtin_mul_overflow(wanted, empty ? 0 : extent, &wanted))
@@ -114,9 +115,9 @@ SafetensorsReader::SafetensorsReader(const std::string &path) : file(path) {
   for (const StoredTensor &tensor : entries) {
     if (tensor.begin != end)
       fail(path + ": " + (tensor.begin < end ? "overlap" : "gap") + " between " + before + " and tensor " +
-           tensor.name);
+           printable(tensor.name));
     end = tensor.end;
-    before = "tensor " + tensor.name;
+    before = "tensor " + printable(tensor.name);
   }
   if (end != file.bytes())
     fail(path + ": " + std::to_string(file.bytes() - end) + " bytes after " + before);
@@ -130,7 +131,7 @@ const StoredTensor *SafetensorsReader::find(const std::string &name) const {
 }
 
 std::vector<int32_t> SafetensorsReader::readInt32(const StoredTensor &tensor) const {
-  std::string where = path() + ": tensor " + tensor.name;
+  std::string where = path() + ": tensor " + printable(tensor.name);
   if (tensor.dtype != "I32" && tensor.dtype != "I64")
     fail(where + " is " + tensor.dtype + ", I32 or I64 is wanted");
   if (tensor.shape.size() != 1)
