@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -39,6 +40,22 @@ namespace {
 
 std::string shapeText(int64_t rows, int64_t cols) {
   return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
+}
+
+std::string scaleText(float scale) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", static_cast<double>(scale));
+  return text;
+}
+
+/// The tensors of an expression, "2_Dense/linear.weight, w".
+std::string tensorNames(const WeightExpr &expr) {
+  if (expr.kind == WeightExpr::Kind::Tensor)
+    return (expr.dir.empty() ? "" : expr.dir + "/") + expr.tensor;
+  std::string names;
+  for (const WeightExpr &operand : expr.operands)
+    names += (names.empty() ? "" : ", ") + tensorNames(operand);
+  return names;
 }
 
 /// Evaluates one expression tree; checked once as a whole, then asked for blocks of rows.
@@ -194,7 +211,7 @@ bool Evaluator::rows(const WeightExpr &expr, int64_t first, int64_t count, float
   for (int64_t i = 0, n = count * expr.cols; i < n; ++i) {
     out[i] *= expr.scale;
     if (!std::isfinite(out[i]))
-      return fail("a weight times " + std::to_string(expr.scale) + " is not finite at row " +
+      return fail(tensorNames(expr) + " times " + scaleText(expr.scale) + " is not finite at row " +
                   std::to_string(first + i / expr.cols) + ", column " + std::to_string(i % expr.cols));
   }
   return true;

@@ -182,6 +182,7 @@ class RunLinesTest(Case):
             "ids is a number, an array is wanted": '{"ids": 1}',
             "ids[1] is a fraction": '{"ids": [1, 1.5]}',
             "ids[0] is 4294967296, past 32 bits": '{"ids": [4294967296]}',
+            "ids[0] is 1.1805916207174113e+21, past 32 bits": '{"ids": [1180591620717411303424]}',
             'unknown key "tpyes"; did you mean types?': '{"ids": [1], "tpyes": [0]}',
             'key "ids" occurs twice': '{"ids": [1], "ids": [2]}',
             "2 types for 1 ids": '{"ids": [1], "types": [0, 0]}',
