@@ -1,6 +1,7 @@
 // Opening bundles and asking them.
 #include "tools/batten/Bundle.h"
 
+#include "tools/common/Command.h"
 #include "tools/common/Text.h"
 
 #include <array>

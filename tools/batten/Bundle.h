@@ -2,7 +2,7 @@
 #ifndef BATTEN_TOOLS_BATTEN_BUNDLE_H
 #define BATTEN_TOOLS_BATTEN_BUNDLE_H
 
-#include "tools/common/Command.h"
+#include "tools/common/Output.h"
 
 #include <batten/batten.h>
 
@@ -10,6 +10,10 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App; // CLI11's header costs seconds in every file that includes it
+}
 
 namespace batten::tools {
 
