@@ -62,7 +62,9 @@ if step "build release" cmake --build --preset release; then
   rm -f build/release/test_lit/*.xml
   ctest_in release build/release --label-exclude lint
   cp build/release/test_lit/*.xml "$reports" # each of lit's tests counts, besides the two ctests that ran them
-  leg asan runtime layout spec graph artifact tools
+  leg asan runtime layout spec graph artifact passes tools # with our own assertions, as the debug preset
+  step "build asan's passes" cmake --build --preset asan --target batten-opt batten-translate &&
+    ctest_in asan-lit build/asan/test_lit
   leg tsan runtime
 fi
 finish

@@ -159,9 +159,16 @@ void Executor::traceStep(const PlanRun &run, u32 index) const noexcept {
   trace_(traceUser_, index, buffer.rowKind, &view);
 }
 
+// UBSan's check of function pointers reads a mark before the kernel's first byte, which may lie before the mapping.
+#if defined(__clang__)
+#define BATTEN_CALLS_KERNELS [[clang::no_sanitize("function")]]
+#else
+#define BATTEN_CALLS_KERNELS
+#endif
+
 // Every worker walks the same steps and skips the same ones, so that all come to the same barriers. A traced step is
 // followed by two: all have written it, and the next one, which may be in place, waits for the trace.
-void Executor::runSteps(PlanRun &plan, u32 worker, u32 workers) noexcept {
+BATTEN_CALLS_KERNELS void Executor::runSteps(PlanRun &plan, u32 worker, u32 workers) noexcept {
   const FpState state;
   const bool timed = profile_ && worker == 0, meets = workers > 1, meetsAtEnd = meets && profile_,
              traced = trace_ != nullptr;
