@@ -44,6 +44,18 @@ std::pair<std::string, std::string> wantedShape(WeightOp weight) {
   return {shapeText(shape) + " wanted", keys};
 }
 
+/// An element type as checkpoints spell it: I64, U8, BOOL, F64.
+std::string storedTypeText(Type elem) {
+  auto integer = dyn_cast<IntegerType>(elem);
+  if (integer && integer.getWidth() == 1)
+    return "BOOL";
+  if (integer)
+    return (integer.isUnsigned() ? "U" : "I") + std::to_string(integer.getWidth());
+  std::string text;
+  llvm::raw_string_ostream(text) << elem;
+  return StringRef(text).upper();
+}
+
 /// What is wrong between a weight and the checkpoint; empty if nothing is. Element types are spelled as checkpoints do.
 std::string mismatch(WeightOp weight, StoredOp stored) {
   std::string name = nameOf(weight.getDir(), weight.getTensor());
@@ -55,11 +67,8 @@ std::string mismatch(WeightOp weight, StoredOp stored) {
   if (wanted.getShape() != found.getShape())
     return text + shape + ", " + shapeText(found.getShape()) + " found" + keys;
   Type elem = found.getElementType();
-  if (!elem.isF32() && !elem.isF16() && !elem.isBF16()) {
-    std::string spelled;
-    llvm::raw_string_ostream(spelled) << elem;
-    return text + "elements of F32, F16 or BF16 wanted, " + StringRef(spelled).upper() + " found";
-  }
+  if (!elem.isF32() && !elem.isF16() && !elem.isBF16())
+    return text + "elements of F32, F16 or BF16 wanted, " + storedTypeText(elem) + " found";
   return {};
 }
 

@@ -45,3 +45,16 @@ module {
   // expected-error @+1 {{tensor "a\0A\00\FF" is missing from the checkpoint: [4] wanted}}
   batten.weight @bytes from "a\0A\00\FF" : tensor<4xf32>
 }
+
+// -----
+
+// Types are spelled as checkpoints spell them: the last cause is the summary's first.
+module {
+  batten.stored "mask" in "" file "a.safetensors" : tensor<4xi1>
+  batten.stored "quant" in "" file "a.safetensors" : tensor<4xui8>
+  // expected-error @+2 {{2 of 2 weights don't fit the checkpoint; the first: tensor "mask" in a.safetensors: elements of F32, F16 or BF16 wanted, BOOL found}}
+  // expected-error @+1 {{tensor "mask" in a.safetensors: elements of F32, F16 or BF16 wanted, BOOL found}}
+  batten.weight @mask from "mask" : tensor<4xf32>
+  // expected-error @+1 {{tensor "quant" in a.safetensors: elements of F32, F16 or BF16 wanted, U8 found}}
+  batten.weight @quant from "quant" : tensor<4xf32>
+}
