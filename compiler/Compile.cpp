@@ -272,7 +272,8 @@ llvm::Error Compilation::describeLanes() {
   for (const LaneSpec &lane : spec.lanes) {
     auto program = module->lookupSymbol<plan::ProgramOp>(lane.name);
     assert(program && "addStages has checked the graphs");
-    if (llvm::Error error = checkLimits(lane, program.getIdCount(), program.getTypeCount(), program.getMaxSeqTokens()))
+    if (llvm::Error error = checkLimits(lane, program.getIdCount(), program.getTypeCount(), program.getSeqTypeCount(),
+                                        program.getMaxSeqTokens()))
       return error;
     ManifestLane entry;
     entry.name = lane.name;
@@ -283,9 +284,12 @@ llvm::Error Compilation::describeLanes() {
       entry.outputs.push_back({output.getName().str(), static_cast<batten_row_kind>(type.getRowKind()),
                                static_cast<uint32_t>(type.getWidth())});
     }
-    entry.inputs = program.getTypeCount() ? BATTEN_INPUT_TOKEN_TYPES : 0;
+    entry.inputs = (program.getTypeCount() ? BATTEN_INPUT_TOKEN_TYPES : 0) |
+                   (program.getReadsMarkers() ? BATTEN_INPUT_MARKERS : 0) |
+                   (program.getSeqTypeCount() ? BATTEN_INPUT_SEQ_TYPES : 0);
     entry.idCount = program.getIdCount();
     entry.typeCount = program.getTypeCount();
+    entry.seqTypeCount = program.getSeqTypeCount();
     entry.maxSeqTokens = program.getMaxSeqTokens();
     manifest.lanes.push_back(std::move(entry));
   }

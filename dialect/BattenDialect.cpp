@@ -293,9 +293,9 @@ LogicalResult GraphOp::verify() {
   ArrayRef<Type> inputs = getArgumentTypes();
   for (auto [index, type] : llvm::enumerate(inputs)) {
     // graph_c1
-    if (!isa<IdsType, TypesType, SegmentsType>(type))
-      return emitOpError("argument ") << index << " must be !batten.ids, !batten.types or !batten.segments, found "
-                                      << type;
+    if (!isa<IdsType, TypesType, SeqTypesType, SegmentsType>(type))
+      return emitOpError("argument ") << index << " must be !batten.ids, !batten.types, !batten.seq_types or "
+                                      << "!batten.segments, found " << type;
     if (llvm::is_contained(inputs.take_front(index), type))
       return emitOpError("takes ") << type << " twice";
   }

@@ -27,6 +27,8 @@ namespace batten {
 constexpr int32_t kDialectVersion = 1;
 /// Most operands of concat_cols: a kernel takes 8 pointers.
 constexpr unsigned kMaxConcatCols = 6;
+/// Columns that decision_features adds to a row.
+constexpr int64_t kDecisionFeatures = 4;
 
 /// Whether this is `tensor<?xWxf32, #batten.rows<kind>>`; any kind where none is given.
 bool isRows(mlir::Type type, std::optional<RowKind> kind = std::nullopt);

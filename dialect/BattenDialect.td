@@ -19,8 +19,8 @@ def Batten_Dialect : Dialect {
   let summary = "transformer encoders over packed rows";
   let description = [{
     Values are `tensor<?xWxf32, #batten.rows<kind>>`: one row per token, sequence or marker, W wide. Equal kinds mean
-    equal counts within a graph. Batch structure is a value (`!batten.ids`, `!batten.types`, `!batten.segments`), so no
-    op reads hidden state. Weights are symbols that name checkpoint tensors; `batten.param` reads one.
+    equal counts within a graph. Batch structure is a value (`!batten.ids`, `!batten.types`, `!batten.seq_types`,
+    `!batten.segments`), so no op reads hidden state. Weights are symbols that name checkpoint tensors; `batten.param` reads one.
 
     A module carries `batten.version = 1 : i32`; (C1) other versions are refused.
   }];
@@ -42,14 +42,17 @@ def Batten_RowsAttr : AttrDef<Batten_Dialect, "Rows", [DeclareAttrInterfaceMetho
 class Batten_Type<string name, string typeMnemonic> : TypeDef<Batten_Dialect, name> { let mnemonic = typeMnemonic; }
 def Batten_IdsType : Batten_Type<"Ids", "ids"> { let summary = "token ids of the batch"; }
 def Batten_TypesType : Batten_Type<"Types", "types"> { let summary = "token types of the batch; absent means 0"; }
+def Batten_SeqTypesType : Batten_Type<"SeqTypes", "seq_types"> { let summary = "type of each sequence; absent means 0"; }
 def Batten_SegmentsType : Batten_Type<"Segments", "segments"> {
-  let summary = "where sequences begin and end, and a token's position in its own";
+  let summary = "where sequences begin and end, a token's position in its own, and the token row of each marker";
 }
 
 def Batten_Rows : Type<CPred<"::batten::isRows($_self)">,
     "rows of f32 (tensor<?xWxf32, #batten.rows<kind>>)", "::mlir::RankedTensorType">;
 def Batten_TokenRows : Type<CPred<"::batten::isRows($_self, ::batten::RowKind::tokens)">,
     "rows of f32, one per token (tensor<?xWxf32, #batten.rows<tokens>>)", "::mlir::RankedTensorType">;
+def Batten_MarkerRows : Type<CPred<"::batten::isRows($_self, ::batten::RowKind::markers)">,
+    "rows of f32, one per marker (tensor<?xWxf32, #batten.rows<markers>>)", "::mlir::RankedTensorType">;
 def Batten_Weight : Type<CPred<"::batten::isWeight($_self, 1) || ::batten::isWeight($_self, 2)">,
     "a weight: a vector or matrix of f32, f16 or bf16 with constant sizes of at least 1", "::mlir::RankedTensorType">;
 def Batten_Matrix : Type<CPred<"::batten::isWeight($_self, 2)">,
@@ -126,7 +129,7 @@ def Batten_GraphOp : Batten_Op<"graph", [IsolatedFromAbove, HasParent<"::mlir::M
   let description = [{
     Arguments are what the batch gives; results have names, which are the lane's outputs.
 
-    - (C1) Arguments are `!batten.ids`, `!batten.types` or `!batten.segments`, each at most once.
+    - (C1) Arguments are `!batten.ids`, `!batten.types`, `!batten.seq_types` or `!batten.segments`, each at most once.
     - (C2) There is at least one result; results have names, all different and none empty.
     - (C3) Results are rows of f32.
     - (C4) `stage`, where given, names a `batten.stage`.

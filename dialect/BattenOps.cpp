@@ -76,6 +76,25 @@ int64_t embedBytes(int64_t tables, Operation *op) {
   return (tables + 1) * getWidth(op->getResult(0).getType()) * static_cast<int64_t>(sizeof(float));
 }
 
+/// Rows of [q | k | v] hold what the heads need.
+template <typename OpT> LogicalResult verifyHeads(OpT op) {
+  int64_t heads = op.getHeads(), kvHeads = op.getKvHeads().value_or(heads), headWidth = op.getHeadWidth();
+  if (heads % kvHeads)
+    return op.emitOpError() << heads << " heads are no multiple of " << kvHeads << " kv_heads";
+  int64_t found = getWidth(op.getQkv().getType()), wanted = (heads + 2 * kvHeads) * headWidth;
+  if (found != wanted)
+    return op.emitOpError("rows are ") << found << " wide, " << heads << " heads of " << headWidth << " with "
+                                       << kvHeads << " for keys and values need " << wanted;
+  return success();
+}
+template <typename OpT> void addHeads(KeyBuilder &key, OpT op) {
+  int64_t heads = op.getHeads(), kvHeads = op.getKvHeads().value_or(heads);
+  key.add("heads", heads);
+  if (kvHeads != heads)
+    key.add("kv_heads", kvHeads);
+  key.add("head_width", static_cast<int64_t>(op.getHeadWidth()));
+}
+
 /// The position of an operand group's only value among all operands.
 template <typename OpT> unsigned operandIndex(OpT op, Value value) {
   return llvm::find(op->getOperands(), value) - op->operand_begin();
@@ -181,6 +200,23 @@ SmallVector<Value> EmbedSumOp::getKernelInputs() {
 int64_t EmbedSumOp::getBytesPerRow() { return embedBytes(getKernelInputs().size(), *this); }
 int64_t EmbedSumOp::getFlopsPerRow() { return (getKernelInputs().size() - 1) * getWidth(getType()); }
 
+LogicalResult AddTypeOp::verify() {
+  // add_type_c1
+  if (failed(verifyF32(*this, "table", getTable())))
+    return failure();
+  // add_type_c2
+  if (tableWidth(getTable()) != getWidth(getType()))
+    return emitOpError("table is ") << tableWidth(getTable()) << " wide, rows are " << getWidth(getType());
+  return success();
+}
+DictionaryAttr AddTypeOp::getKernelKey() {
+  return KeyBuilder(*this, "add_type").add("width", getWidth(getType())).get();
+}
+SmallVector<Value> AddTypeOp::getKernelInputs() { return {getTable(), getX()}; }
+std::optional<unsigned> AddTypeOp::getOverwritableOperand() { return 0; }
+int64_t AddTypeOp::getFlopsPerRow() { return getWidth(getType()); }
+int64_t AddTypeOp::getBytesPerRow() { return embedBytes(2, *this); }
+
 //===--- layers --------------------------------------------------------------------------------------------------===//
 
 LogicalResult LayerNormOp::verify() {
@@ -212,6 +248,28 @@ SmallVector<Value> LayerNormOp::getKernelInputs() {
 }
 std::optional<unsigned> LayerNormOp::getOverwritableOperand() { return operandIndex(*this, getX()); }
 int64_t LayerNormOp::getFlopsPerRow() { return (6 + !!getWeight() + !!getBias()) * getWidth(getType()); }
+
+LogicalResult RmsNormOp::verify() {
+  // rms_norm_c1
+  if (failed(verifyF32(*this, "weight", getWeight())))
+    return failure();
+  if (getWeight() && tableRows(getWeight()) != getWidth(getType()))
+    return emitOpError("weight has ") << tableRows(getWeight()) << " elements, rows are " << getWidth(getType())
+                                      << " wide";
+  return verifyEps(*this, getEps()); // rms_norm_c2
+}
+DictionaryAttr RmsNormOp::getKernelKey() {
+  return KeyBuilder(*this, "rms_norm")
+      .add("width", getWidth(getType()))
+      .add("eps", getEps())
+      .addFlag("weight", !!getWeight())
+      .get();
+}
+SmallVector<Value> RmsNormOp::getKernelInputs() {
+  return getWeight() ? SmallVector<Value>{getWeight(), getX()} : SmallVector<Value>{getX()};
+}
+std::optional<unsigned> RmsNormOp::getOverwritableOperand() { return operandIndex(*this, getX()); }
+int64_t RmsNormOp::getFlopsPerRow() { return (3 + !!getWeight()) * getWidth(getType()); }
 
 void LinearOp::build(OpBuilder &builder, OperationState &state, Value x, Value weight, Value bias, Activation act,
                      Value residual) {
@@ -276,27 +334,75 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *context, std::optional<
   return success();
 }
 LogicalResult AttentionOp::verify() {
-  // attention_c2
-  int64_t wanted = 3 * static_cast<int64_t>(getHeads() * getHeadWidth());
-  if (getWidth(getQkv().getType()) != wanted)
-    return emitOpError("rows are ") << getWidth(getQkv().getType()) << " wide, " << getHeads() << " heads of "
-                                    << getHeadWidth() << " need " << wanted;
+  // attention_c2, attention_c4
+  if (failed(verifyHeads(*this)))
+    return failure();
   // attention_c3
   if (!getScale().isFinite())
     return emitOpError("scale is not finite");
   return success();
 }
 DictionaryAttr AttentionOp::getKernelKey() {
-  return KeyBuilder(*this, "attention")
-      .add("heads", static_cast<int64_t>(getHeads()))
-      .add("head_width", static_cast<int64_t>(getHeadWidth()))
-      .add("scale", getScale())
-      .get();
+  KeyBuilder key(*this, "attention");
+  addHeads(key, *this);
+  if (getWindow())
+    key.add("window", static_cast<int64_t>(*getWindow()));
+  return key.add("scale", getScale()).get();
 }
 WorkDomain AttentionOp::getWorkDomain() { return WorkDomain::tasks; }
 SmallVector<Value> AttentionOp::getKernelInputs() { return {getQkv()}; }
 int64_t AttentionOp::getFlopsPerRow() { return getWidth(getType()); }
 int64_t AttentionOp::getFlopsPerPair() { return 4 * static_cast<int64_t>(getHeads() * getHeadWidth()); }
+
+LogicalResult RopeOp::verify() {
+  // rope_c1, rope_c2
+  if (failed(verifyHeads(*this)))
+    return failure();
+  // rope_c3
+  if (getHeadWidth() % 2)
+    return emitOpError("head_width is ") << getHeadWidth() << ", rotated pairs need an even one";
+  // rope_c4
+  if (!getTheta().isFinite() || getTheta().isNegative() || getTheta().isZero())
+    return emitOpError("theta must be finite and above 0, found ") << getTheta().convertToFloat();
+  return success();
+}
+DictionaryAttr RopeOp::getKernelKey() {
+  KeyBuilder key(*this, "rope");
+  addHeads(key, *this);
+  return key.get();
+}
+SmallVector<Value> RopeOp::getKernelInputs() { return {getQkv()}; }
+std::optional<unsigned> RopeOp::getOverwritableOperand() { return 0; }
+int64_t RopeOp::getFlopsPerRow() {
+  return 3 * static_cast<int64_t>((getHeads() + getKvHeads().value_or(getHeads())) * getHeadWidth());
+}
+
+LogicalResult GatedOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
+                                        SmallVectorImpl<Type> &types) {
+  RankedTensorType x;
+  if (failed(inferRows(location, "gated", adaptor.getX(), x)))
+    return failure();
+  // gated_c1
+  if (getWidth(x) % 2)
+    return emitOptionalError(location, "'batten.gated' op takes rows of two halves, found a width of ", getWidth(x));
+  types.push_back(getRowsType(context, getRowKind(x), getWidth(x) / 2));
+  return success();
+}
+LogicalResult GatedOp::verify() {
+  // gated_c2
+  if (getAct() == Activation::none)
+    return emitOpError("has no function: 'none'");
+  return success();
+}
+DictionaryAttr GatedOp::getKernelKey() {
+  return KeyBuilder(*this, "gated")
+      .add("width", getWidth(getType()))
+      .add("act", stringifyActivation(getAct()))
+      .addFlag("second", getActivated() == Half::second)
+      .get();
+}
+SmallVector<Value> GatedOp::getKernelInputs() { return {getX()}; }
+int64_t GatedOp::getFlopsPerRow() { return 2 * getWidth(getType()); }
 
 LogicalResult ActivationOp::verify() {
   // activation_c1
@@ -400,3 +506,46 @@ DictionaryAttr ConcatColsOp::getKernelKey() {
 }
 SmallVector<Value> ConcatColsOp::getKernelInputs() { return SmallVector<Value>(getInputs()); }
 int64_t ConcatColsOp::getFlopsPerRow() { return 0; }
+
+SmallVector<Value> SoftmaxOp::getKernelInputs() { return {getX()}; }
+DictionaryAttr SoftmaxOp::getKernelKey() {
+  return KeyBuilder(*this, "softmax").add("width", getWidth(getType())).get();
+}
+std::optional<unsigned> SoftmaxOp::getOverwritableOperand() { return 0; }
+int64_t SoftmaxOp::getFlopsPerRow() { return 4 * getWidth(getType()); }
+
+//===--- markers -------------------------------------------------------------------------------------------------===//
+
+LogicalResult GatherMarkersOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,
+                                                SmallVectorImpl<Type> &types) {
+  RankedTensorType x;
+  if (failed(inferRows(location, "gather_markers", adaptor.getX(), x)))
+    return failure();
+  types.push_back(getRowsType(context, RowKind::markers, getWidth(x)));
+  return success();
+}
+DictionaryAttr GatherMarkersOp::getKernelKey() {
+  return KeyBuilder(*this, "gather_markers").add("width", getWidth(getType())).get();
+}
+SmallVector<Value> GatherMarkersOp::getKernelInputs() { return {getX()}; }
+int64_t GatherMarkersOp::getFlopsPerRow() { return 0; }
+
+LogicalResult DecisionFeaturesOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
+                                                   Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  RankedTensorType x;
+  if (failed(inferRows(location, "decision_features", adaptor.getX(), x)))
+    return failure();
+  types.push_back(getRowsType(context, RowKind::seqs, getWidth(x) + kDecisionFeatures));
+  return success();
+}
+LogicalResult DecisionFeaturesOp::verify() {
+  // decision_features_c1
+  if (getWidth(getLogits().getType()) != 1)
+    return emitOpError("logits are ") << getWidth(getLogits().getType()) << " wide, one a marker wanted";
+  return success();
+}
+DictionaryAttr DecisionFeaturesOp::getKernelKey() {
+  return KeyBuilder(*this, "decision_features").add("width", getWidth(getX().getType())).get();
+}
+SmallVector<Value> DecisionFeaturesOp::getKernelInputs() { return {getX(), getLogits()}; }
+int64_t DecisionFeaturesOp::getFlopsPerRow() { return 0; }

@@ -3,6 +3,8 @@
 #ifndef BATTEN_DIALECT_BATTENOPS
 #define BATTEN_DIALECT_BATTENOPS
 
+def Batten_Count : ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>;
+
 class Batten_KernelOp<string mnemonic, list<string> interfaceMethods = [], list<Trait> traits = []>
     : Batten_Op<mnemonic, !listconcat([Pure,
         DeclareOpInterfaceMethods<KernelOpInterface, interfaceMethods>], traits)>;
@@ -63,6 +65,16 @@ def Batten_EmbedSumOp : Batten_KernelOp<"embed_sum", ["getBytesPerRow"], [AttrSi
   let hasVerifier = 1;
 }
 
+def Batten_AddTypeOp : Batten_KernelOp<"add_type", ["getOverwritableOperand", "getBytesPerRow"],
+    [AllTypesMatch<["x", "result"]>]> {
+  let summary = "x + table[type of the row's sequence]; absent types are 0";
+  let description = "(C1) The table is f32. (C2) It is as wide as the rows.";
+  let arguments = (ins Batten_TokenRows:$x, Batten_SeqTypesType:$seq_types, Batten_Matrix:$table);
+  let results = (outs Batten_TokenRows:$result);
+  let assemblyFormat = "$x `,` $seq_types `,` $table attr-dict `:` type($x) `,` type($table)";
+  let hasVerifier = 1;
+}
+
 //===--- layers --------------------------------------------------------------------------------------------------===//
 
 def Batten_LayerNormOp : Batten_KernelOp<"layer_norm", ["getOverwritableOperand"],
@@ -78,6 +90,20 @@ def Batten_LayerNormOp : Batten_KernelOp<"layer_norm", ["getOverwritableOperand"
     $x (`weight` `(` $weight^ `:` type($weight) `)`)? (`bias` `(` $bias^ `:` type($bias) `)`)? `eps` $eps attr-dict
     `:` type($x)
   }];
+  let hasVerifier = 1;
+}
+
+def Batten_RmsNormOp : Batten_KernelOp<"rms_norm", ["getOverwritableOperand"], [AllTypesMatch<["x", "result"]>]> {
+  let summary = "divides each row by the root of its mean square (one pass), then weight";
+  let description = [{
+    y = x * (1 / sqrt(mean(x * x) + eps)) * weight.
+
+    - (C1) The weight is f32 and as wide as the rows.
+    - (C2) eps is finite and above 0.
+  }];
+  let arguments = (ins Batten_Rows:$x, Optional<Batten_Vector>:$weight, F32Attr:$eps);
+  let results = (outs Batten_Rows:$result);
+  let assemblyFormat = "$x (`weight` `(` $weight^ `:` type($weight) `)`)? `eps` $eps attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 
@@ -104,19 +130,59 @@ def Batten_LinearOp : Batten_KernelOp<"linear", ["getWorkDomain", "getOverwritab
 def Batten_AttentionOp : Batten_KernelOp<"attention", ["getWorkDomain", "getFlopsPerPair"], [InferTypeOpAdaptor]> {
   let summary = "softmax(scale q kᵀ) v of each head, inside each sequence";
   let description = [{
-    A row of `qkv` is [q of all heads | k of all heads | v of all heads]. Rows of different sequences never mix.
+    A row of `qkv` is [q of all heads | k of all kv_heads | v of all kv_heads]. Rows of different sequences never mix.
+    Without kv_heads there are as many as heads; query head h reads key and value head h / (heads / kv_heads). With a
+    window a query sees the keys of its sequence at most that far away on either side: 0 is itself only.
 
-    - (C1) heads and head_width are at least 1 (ODS).
-    - (C2) qkv is 3 * heads * head_width wide.
+    - (C1) heads, kv_heads and head_width are at least 1, the window at least 0 (ODS).
+    - (C2) qkv is (heads + 2 * kv_heads) * head_width wide.
     - (C3) The scale is finite.
+    - (C4) heads is a multiple of kv_heads.
   }];
-  let arguments = (ins Batten_TokenRows:$qkv, Batten_SegmentsType:$segments,
-      ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>:$heads,
-      ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>:$head_width, F32Attr:$scale);
+  let arguments = (ins Batten_TokenRows:$qkv, Batten_SegmentsType:$segments, Batten_Count:$heads,
+      OptionalAttr<Batten_Count>:$kv_heads, Batten_Count:$head_width,
+      OptionalAttr<ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<16777216>]>>:$window, F32Attr:$scale);
   let results = (outs Batten_TokenRows:$result);
   let assemblyFormat = [{
-    $qkv `,` $segments `heads` $heads `head_width` $head_width `scale` $scale attr-dict `:` type($qkv)
+    $qkv `,` $segments `heads` $heads (`kv_heads` $kv_heads^)? `head_width` $head_width (`window` $window^)?
+    `scale` $scale attr-dict `:` type($qkv)
   }];
+  let hasVerifier = 1;
+}
+
+def Batten_RopeOp : Batten_KernelOp<"rope", ["getOverwritableOperand"], [AllTypesMatch<["qkv", "result"]>]> {
+  let summary = "rotary embedding of the queries and keys of `[q | k | v]` rows";
+  let description = [{
+    Position p counts from the sequence's start. Elements (j, j + head_width / 2) of each head of q and k turn by
+    p * theta^(-2j / head_width): lo' = lo cos - hi sin, hi' = hi cos + lo sin; v stays. Cosines and sines are a table made
+    at compile time, frequency and angle rounded to f32 as PyTorch does, as long as the largest bucket.
+
+    - (C1) heads, kv_heads and head_width are at least 1 (ODS); heads is a multiple of kv_heads.
+    - (C2) qkv is (heads + 2 * kv_heads) * head_width wide.
+    - (C3) head_width is even.
+    - (C4) theta is finite and above 0.
+  }];
+  let arguments = (ins Batten_TokenRows:$qkv, Batten_SegmentsType:$segments, Batten_Count:$heads,
+      OptionalAttr<Batten_Count>:$kv_heads, Batten_Count:$head_width, F32Attr:$theta);
+  let results = (outs Batten_TokenRows:$result);
+  let assemblyFormat = [{
+    $qkv `,` $segments `heads` $heads (`kv_heads` $kv_heads^)? `head_width` $head_width `theta` $theta attr-dict `:`
+    type($qkv)
+  }];
+  let hasVerifier = 1;
+}
+
+def Batten_GatedOp : Batten_KernelOp<"gated", [], [InferTypeOpAdaptor]> {
+  let summary = "act(one half of each row) times the other half";
+  let description = [{
+    `first`: act(x[:, :n]) * x[:, n:]. `second`: x[:, :n] * act(x[:, n:]).
+
+    - (C1) Rows have an even width.
+    - (C2) The function is not `none`.
+  }];
+  let arguments = (ins Batten_Activation:$act, Batten_Half:$activated, Batten_Rows:$x);
+  let results = (outs Batten_Rows:$result);
+  let assemblyFormat = "$act $activated $x attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 
@@ -172,6 +238,37 @@ def Batten_ConcatColsOp : Batten_KernelOp<"concat_cols", [], [InferTypeOpAdaptor
   let arguments = (ins Variadic<Batten_Rows>:$inputs);
   let results = (outs Batten_Rows:$result);
   let assemblyFormat = "$inputs attr-dict `:` type($inputs)";
+  let hasVerifier = 1;
+}
+
+def Batten_SoftmaxOp : Batten_KernelOp<"softmax", ["getOverwritableOperand"], [SameOperandsAndResultType]> {
+  let summary = "softmax of each row";
+  let arguments = (ins Batten_Rows:$x);
+  let results = (outs Batten_Rows:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
+//===--- markers -------------------------------------------------------------------------------------------------===//
+
+def Batten_GatherMarkersOp : Batten_KernelOp<"gather_markers", [], [InferTypeOpAdaptor]> {
+  let summary = "the token row of each marker";
+  let arguments = (ins Batten_TokenRows:$x, Batten_SegmentsType:$segments);
+  let results = (outs Batten_MarkerRows:$result);
+  let assemblyFormat = "$x `,` $segments attr-dict `:` type($x)";
+}
+
+def Batten_DecisionFeaturesOp : Batten_KernelOp<"decision_features", [], [InferTypeOpAdaptor]> {
+  let summary = "each sequence's first row, then four numbers about its markers' logits";
+  let description = [{
+    With p the softmax of the sequence's logits and k = max(markers, 2): [largest p, largest - second (0 if there is but
+    one), -sum p ln max(p, 1e-9) / ln k, k / 255]. Without markers they are [0, 0, 0, 2/255]. An empty sequence's first row
+    is zeros.
+
+    - (C1) Logits are one wide.
+  }];
+  let arguments = (ins Batten_TokenRows:$x, Batten_MarkerRows:$logits, Batten_SegmentsType:$segments);
+  let results = (outs Batten_Rows:$result);
+  let assemblyFormat = "$x `,` $logits `,` $segments attr-dict `:` type($x) `,` type($logits)";
   let hasVerifier = 1;
 }
 

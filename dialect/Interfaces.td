@@ -29,7 +29,14 @@ def Batten_Activation : I32EnumAttr<"Activation", "activation function", [
     I32EnumAttrCase<"gelu_tanh", 2>,
     I32EnumAttrCase<"relu", 3>,
     I32EnumAttrCase<"silu", 4>,
-    I32EnumAttrCase<"tanh", 5>]> {
+    I32EnumAttrCase<"tanh", 5>,
+    I32EnumAttrCase<"sigmoid", 6>]> {
+  let cppNamespace = "::batten";
+}
+
+def Batten_Half : I32EnumAttr<"Half", "which half of a row", [
+    I32EnumAttrCase<"first", 0>,
+    I32EnumAttrCase<"second", 1>]> {
   let cppNamespace = "::batten";
 }
 
@@ -46,7 +53,8 @@ def Plan_ExprKind : I32EnumAttr<"ExprKind", "weight expression", [
     I32EnumAttrCase<"concat", 1>,
     I32EnumAttrCase<"scale", 2>,
     I32EnumAttrCase<"transpose", 3>,
-    I32EnumAttrCase<"cast", 4>]> {
+    I32EnumAttrCase<"cast", 4>,
+    I32EnumAttrCase<"rope", 5>]> {
   let cppNamespace = "::batten::plan";
   let genSpecializedAttr = 0;
 }
@@ -68,7 +76,8 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
     }]>,
     InterfaceMethod<[{
       The kernel's input pointers in signature order, weights included; the output's pointer follows them. The input
-      that may be overwritten comes last.
+      that may be overwritten comes last. A table that is made at compile time (rope's) is no operand: lower-to-plan puts
+      it first.
     }], "::llvm::SmallVector<::mlir::Value>", "getKernelInputs">,
     InterfaceMethod<[{
       Index of the operand whose memory the kernel may use for its result, row by row; none if there is no such.

@@ -79,7 +79,7 @@ void printExpr(AsmPrinter &printer, Attribute expr) {
   printer << stringifyExprKind(compound.getKind()) << '(';
   llvm::interleaveComma(compound.getOperands(), printer, [&](Attribute operand) { printExpr(printer, operand); });
   if (auto factor = dyn_cast_or_null<FloatAttr>(compound.getParameter())) {
-    printer << ", ";
+    printer << (compound.getOperands().empty() ? "" : ", ");
     printer.printAttributeWithoutType(factor);
   } else if (auto elem = dyn_cast_or_null<TypeAttr>(compound.getParameter())) {
     printer << ", " << elem.getValue();
@@ -96,7 +96,7 @@ OptionalParseResult parseExprIfAny(AsmParser &parser, Attribute &expr, unsigned 
     return success();
   }
   StringRef word;
-  if (failed(parser.parseOptionalKeyword(&word, {"concat", "scale", "transpose", "cast"})))
+  if (failed(parser.parseOptionalKeyword(&word, {"concat", "scale", "transpose", "cast", "rope"})))
     return std::nullopt;
   if (depth == kMaxExprDepth)
     return parser.emitError(location, "weight expression is nested deeper than ") << kMaxExprDepth;
@@ -108,9 +108,17 @@ OptionalParseResult parseExprIfAny(AsmParser &parser, Attribute &expr, unsigned 
     return operand.has_value() ? *operand
                                : parser.emitError(parser.getCurrentLocation(), "expected a weight expression");
   };
-  if (parser.parseLParen() || parseOne())
+  if (parser.parseLParen())
     return ParseResult(failure());
-  while (succeeded(parser.parseOptionalComma())) {
+  if (kind == ExprKind::rope) {
+    FloatAttr theta;
+    if (parser.parseAttribute(theta, Float32Type::get(parser.getContext())))
+      return ParseResult(failure());
+    parameter = theta;
+  } else if (parseOne()) {
+    return ParseResult(failure());
+  }
+  while (kind != ExprKind::rope && succeeded(parser.parseOptionalComma())) {
     if (kind == ExprKind::concat) {
       if (parseOne())
         return ParseResult(failure());
@@ -164,7 +172,8 @@ void PlanDialect::initialize() {
 LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, ExprKind kind,
                                ArrayRef<Attribute> operands, Attribute parameter) {
   // expr_c1: the assembly format can't say otherwise, so this is our own mistake
-  assert(!operands.empty() && (kind == ExprKind::concat || operands.size() == 1) && "number of operands");
+  assert((kind == ExprKind::concat ? !operands.empty() : operands.size() == (kind != ExprKind::rope)) &&
+         "number of operands");
   assert(llvm::all_of(operands, llvm::IsaPred<FlatSymbolRefAttr, ExprAttr>) && "operands are expressions");
   // expr_c2
   auto factor = dyn_cast_or_null<FloatAttr>(parameter);
@@ -173,6 +182,11 @@ LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, Exp
   case ExprKind::scale:
     if (!factor || !factor.getType().isF32() || !factor.getValue().isFinite())
       return emitError() << "scale needs a finite f32 factor";
+    return success();
+  case ExprKind::rope:
+    if (!factor || !factor.getType().isF32() || !factor.getValue().isFinite() || factor.getValue().isNegative() ||
+        factor.getValue().isZero())
+      return emitError() << "rope needs a finite f32 theta above 0";
     return success();
   case ExprKind::cast:
     if (!elem || !isWeightElem(elem.getValue()))
@@ -199,7 +213,7 @@ Attribute ExprAttr::parse(AsmParser &parser, Type) {
     return {};
   OptionalParseResult result = parseExprIfAny(parser, expr, 0);
   if (!result.has_value() || (succeeded(*result) && !isa<ExprAttr>(expr))) {
-    parser.emitError(location, "expected concat, scale, transpose or cast");
+    parser.emitError(location, "expected concat, scale, transpose, cast or rope");
     return {};
   }
   return failed(*result) || parser.parseGreater() ? Attribute() : expr;
@@ -214,6 +228,8 @@ FailureOr<SmallVector<int64_t>> plan::getExprShape(Attribute expr, function_ref<
     return SmallVector<int64_t>(cast<RankedTensorType>(weight.getType()).getShape());
   }
   auto compound = cast<ExprAttr>(expr);
+  if (compound.getKind() == ExprKind::rope)
+    return emitError() << "rope is a table by itself, no part of another expression";
   SmallVector<int64_t> shape;
   for (auto [index, operand] : llvm::enumerate(compound.getOperands())) {
     FailureOr<SmallVector<int64_t>> next = getExprShape(operand, lookUp, emitError);
@@ -358,6 +374,12 @@ LogicalResult PackedOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!getExprAttr())
     return success();
   // packed_c2
+  if (auto expr = dyn_cast<ExprAttr>(getExprAttr()); expr && expr.getKind() == ExprKind::rope) {
+    auto table = dyn_cast<TableType>(getType());
+    if (!table || table.getCols() % 2 || !table.getElem().isF32())
+      return emitOpError("rope gives a table of f32 with an even number of columns, the type is ") << getType();
+    return success();
+  }
   auto lookUp = [&](FlatSymbolRefAttr name) { return symbols.lookupNearestSymbolFrom<WeightOp>(*this, name); };
   FailureOr<SmallVector<int64_t>> shape = getExprShape(getExprAttr(), lookUp, [&] { return emitOpError(); });
   if (failed(shape))
@@ -390,6 +412,7 @@ LogicalResult ProgramOp::verify() {
   // program_c3
   for (auto [what, attribute] : {std::pair<StringRef, int64_t>{"id_count", getIdCount()},
                                  {"type_count", getTypeCount()},
+                                 {"seq_type_count", getSeqTypeCount()},
                                  {"max_seq_tokens", getMaxSeqTokens()}})
     if (attribute < 0 || attribute > kMaxCount)
       return emitOpError() << what << " must be from 0 to " << kMaxCount << ", found " << attribute;

@@ -29,14 +29,17 @@ def Plan_ExprAttr : AttrDef<Plan_Dialect, "Expr"> {
   let mnemonic = "expr";
   let summary = "what the packer computes from checkpoint tensors";
   let description = [{
-    Operands are expressions or symbols of `batten.weight`. `parameter` is the factor of scale (f32) or the element type
-    of cast.
+    Operands are expressions or symbols of `batten.weight`. `parameter` is the factor of scale (f32), the element type of
+    cast or the theta of rope (f32), which reads no tensor: row p of its table is the cosines, then the sines, of
+    p * theta^(-2j / cols).
 
-    - (C1) scale, transpose and cast have one operand, concat at least one; an operand is a symbol or an expression.
-    - (C2) scale has a finite f32 factor, cast a type among f32, f16, bf16; the others have no parameter.
+    - (C1) scale, transpose and cast have one operand, concat at least one, rope none; an operand is a symbol or an
+      expression.
+    - (C2) scale has a finite f32 factor, rope one above 0, cast a type among f32, f16, bf16; the others have no parameter.
 
     ```mlir
     concat(@l0.q.w, scale(@l0.k.w, 5.0e-01), transpose(@l0.v.w), cast(@l0.x.w, f32))
+    rope(1.6e+05)
     ```
   }];
   let parameters = (ins EnumParameter<Plan_ExprKind>:$kind, ArrayRefParameter<"::mlir::Attribute">:$operands,
@@ -124,7 +127,8 @@ def Plan_PackedOp : Plan_Op<"packed", [Symbol, HasParent<"::mlir::ModuleOp">,
     once packed. A plan read back from bytes has no expression. An expression and type are packed once (verify-plan).
 
     - (C1) The type is panels, a table or a vector.
-    - (C2) Symbols of the expression are `batten.weight`s, its shapes agree, and its value has the type's shape.
+    - (C2) Symbols of the expression are `batten.weight`s, its shapes agree, and its value has the type's shape. rope takes
+      any table of f32 with an even number of columns, and stands alone.
     - (C3) offset and bytes come together, are multiples of 64, at least 0, and bytes is at least 64.
 
     ```mlir
@@ -141,7 +145,8 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
     NoRegionArguments, HasParent<"::mlir::ModuleOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a lane as steps on buffers";
   let description = [{
-    `id_count`, `type_count` and `max_seq_tokens` bound the batch (0: not read, no limit). `target` and the digests (hex
+    `id_count`, `type_count`, `seq_type_count` and `max_seq_tokens` bound the batch (0: not read, no limit);
+    `reads_markers`: so does its number of markers. `target` and the digests (hex
     SHA-256 of image and packs) are there once code and packs are.
 
     - (C1) The body holds plan.buffer, plan.weight, plan.step, plan.output and plan.layout only.
@@ -152,7 +157,8 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<FlatSymbolRefAttr>:$stage,
       DefaultValuedAttr<I64Attr, "0">:$id_count, DefaultValuedAttr<I64Attr, "0">:$type_count,
-      DefaultValuedAttr<I64Attr, "0">:$max_seq_tokens, OptionalAttr<StrAttr>:$target,
+      DefaultValuedAttr<I64Attr, "0">:$seq_type_count, DefaultValuedAttr<I64Attr, "0">:$max_seq_tokens,
+      UnitAttr:$reads_markers, OptionalAttr<StrAttr>:$target,
       OptionalAttr<StrAttr>:$image_digest, OptionalAttr<StrAttr>:$common_digest,
       OptionalAttr<StrAttr>:$panels_digest);
   let regions = (region SizedRegion<1>:$body);

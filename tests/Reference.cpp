@@ -22,6 +22,8 @@ double reference::activate(ActivationKind kind, double x) {
     return x == -INFINITY ? 0.0 : x / (1.0 + std::exp(-x));
   case ActivationKind::Tanh:
     return std::tanh(x);
+  case ActivationKind::Sigmoid:
+    return 1.0 / (1.0 + std::exp(-x));
   }
   return x;
 }

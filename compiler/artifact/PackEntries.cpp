@@ -35,6 +35,11 @@ layout::WeightExpr exprOf(Attribute attribute, SymbolTable &symbols) {
     return expr;
   }
   auto compound = cast<plan::ExprAttr>(attribute);
+  if (compound.getKind() == plan::ExprKind::rope) { // its shape is the entry's
+    expr.kind = Kind::Rope;
+    expr.theta = cast<FloatAttr>(compound.getParameter()).getValue().convertToFloat();
+    return expr;
+  }
   for (Attribute operand : compound.getOperands())
     expr.operands.push_back(exprOf(operand, symbols));
   const layout::WeightExpr &first = expr.operands.front();
@@ -60,6 +65,8 @@ layout::WeightExpr exprOf(Attribute attribute, SymbolTable &symbols) {
     expr.kind = Kind::Cast;
     expr.elem = elemOf(cast<TypeAttr>(compound.getParameter()).getValue());
     break;
+  case plan::ExprKind::rope:
+    break;
   }
   return expr;
 }
@@ -79,6 +86,8 @@ std::vector<layout::PackEntry> packEntries(ModuleOp module) {
                                                 : layout::Layout::Vector;
     entry.elem = elemOf(plan::getWeightElem(type));
     std::tie(entry.rows, entry.cols) = plan::getWeightShape(type);
+    if (entry.expr.kind == layout::WeightExpr::Kind::Rope)
+      std::tie(entry.expr.rows, entry.expr.cols) = std::tie(entry.rows, entry.cols);
     entries.push_back(std::move(entry));
   }
   return entries;

@@ -7,7 +7,9 @@ using namespace mlir;
 
 namespace batten {
 
-llvm::StringRef argumentName(Type type) { return isa<IdsType>(type) ? "ids" : isa<TypesType>(type) ? "types" : "seg"; }
+llvm::StringRef argumentName(Type type) {
+  return isa<IdsType>(type) ? "ids" : isa<TypesType>(type) ? "types" : isa<SeqTypesType>(type) ? "seq_types" : "seg";
+}
 
 GraphBuilder::GraphBuilder(ModuleOp module) : module(module), weights(module.getContext()), body(module.getContext()) {
   module->setAttr("batten.version", weights.getI32IntegerAttr(kDialectVersion));
@@ -117,8 +119,9 @@ Value GraphBuilder::encoderLayer(Value hidden, const EncoderLayerSpec &spec) {
   Value qkv = concatCols(named("qkv"), {q, k, v});
   int64_t headWidth = spec.q.n / spec.heads;
   auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(headWidth)));
-  Value attended = AttentionOp::create(body, at(named("attn")), qkv, lane.getInput<SegmentsType>(), spec.heads,
-                                       headWidth, llvm::APFloat(scale));
+  Value attended = AttentionOp::create(body, at(named("attn")), qkv, lane.getInput<SegmentsType>(),
+                                       body.getI64IntegerAttr(spec.heads), IntegerAttr(),
+                                       body.getI64IntegerAttr(headWidth), IntegerAttr(), body.getF32FloatAttr(scale));
   Value projected = linear(named("proj"), attended, spec.proj);
   Value middle = layerNorm(named("attn_norm"), add(named("attn_add"), projected, hidden), spec.attentionNorm);
   Value up = activation(named("act"), linear(named("up"), middle, spec.up), spec.activation);

@@ -12,7 +12,7 @@
 
 namespace batten {
 
-/// What a lane's argument of this type is called in graph.mlir: ids, types or seg.
+/// What a lane's argument of this type is called in graph.mlir: ids, types, seq_types or seg.
 llvm::StringRef argumentName(mlir::Type type);
 
 /// A weight of a module: a symbol, and where the checkpoint has it.

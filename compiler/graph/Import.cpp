@@ -202,7 +202,7 @@ Spec specFor(const ImportedModel &model, llvm::StringRef graphPath, llvm::String
   spec.checkpoint = checkpointPath.str();
   spec.stages = {defaultStage(model.maxSeqTokens)};
   for (const std::string &lane : model.lanes)
-    spec.lanes.push_back({lane, lane, spec.stages.front().name, {}, {}, {}, ""});
+    spec.lanes.push_back({lane, lane, spec.stages.front().name, {}, {}, {}, {}, ""});
   return spec;
 }
 

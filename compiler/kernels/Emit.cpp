@@ -44,8 +44,12 @@ static void emitBody(EmitterContext &e, const KernelKey &key) {
     return emitSlice(e, key);
   case KernelOp::ConcatCols:
     return emitConcatCols(e, key);
+  default:
+    return; // hasEmitter refused it
   }
 }
+
+static bool hasEmitter(const KernelKey &key) { return key.op <= KernelOp::ConcatCols && !key.window && !key.kvHeads; }
 
 llvm::Error batten::emitKernels(mlir::ModuleOp module, llvm::ArrayRef<KernelKey> keys, const Target &target) {
   mlir::ImplicitLocOpBuilder builder(module.getLoc(), module.getContext());
@@ -55,6 +59,8 @@ llvm::Error batten::emitKernels(mlir::ModuleOp module, llvm::ArrayRef<KernelKey>
   for (const KernelKey &key : keys) {
     if (llvm::Error error = verifyKernelKey(key))
       return error;
+    if (!hasEmitter(key))
+      return llvm::createStringError("kernel " + printKernelKey(key) + ": no code is made for it yet");
     std::string symbol = kernelSymbol(key);
     if (!symbols.insert(symbol).second)
       return llvm::createStringError("kernel " + symbol + " is asked for twice");

@@ -18,19 +18,31 @@ static_assert(layout::kPanelCols == BATTEN_PANEL_COLS && layout::kLanes == BATTE
 
 namespace {
 
-constexpr StringRef kOpNames[] = {"linear",       "embed",      "layer_norm", "attention", "pool",
-                                  "l2_normalize", "activation", "add",        "slice",     "concat_cols"};
-constexpr StringRef kActivationNames[] = {"none", "gelu_erf", "gelu_tanh", "relu", "silu", "tanh"};
+constexpr StringRef kOpNames[] = {
+    "linear",     "embed",    "layer_norm",     "attention",         "pool",     "l2_normalize",
+    "activation", "add",      "slice",          "concat_cols",       "rms_norm", "rope",
+    "gated",      "add_type", "gather_markers", "decision_features", "softmax"};
+constexpr StringRef kActivationNames[] = {"none", "gelu_erf", "gelu_tanh", "relu", "silu", "tanh", "sigmoid"};
 constexpr StringRef kPoolNames[] = {"cls", "last", "mean", "mean_sqrt_len", "max"};
 /// Dimensions stay below this, so that products of two fit easily in 64 bits.
 constexpr int64_t kMostWidth = 1 << 24;
 constexpr size_t kMostConcat = 6;
+/// Columns that decision_features adds.
+constexpr int64_t kFeatures = 4;
 
 template <typename Enum, size_t N> std::optional<Enum> parseName(StringRef name, const StringRef (&names)[N]) {
   for (size_t i = 0; i < N; ++i)
     if (names[i] == name)
       return static_cast<Enum>(i);
   return std::nullopt;
+}
+
+/// A key that has a width, and perhaps more.
+KernelKey ofWidth(KernelOp op, int64_t width) {
+  KernelKey key;
+  key.op = op;
+  key.width = width;
+  return key;
 }
 
 std::string joinDims(llvm::ArrayRef<int64_t> dims) {
@@ -80,45 +92,61 @@ KernelKey KernelKey::layerNorm(int64_t width, float eps, bool weight, bool bias)
   return key;
 }
 
-KernelKey KernelKey::attention(int64_t heads, int64_t headWidth, float scale) {
-  KernelKey key;
+KernelKey KernelKey::rmsNorm(int64_t width, float eps, bool weight) {
+  KernelKey key = ofWidth(KernelOp::RmsNorm, width);
+  key.eps = eps;
+  key.weight = weight;
+  return key;
+}
+
+KernelKey KernelKey::attention(int64_t heads, int64_t headWidth, float scale, int64_t kvHeads,
+                               std::optional<int64_t> window) {
+  KernelKey key = rope(heads, headWidth, kvHeads);
   key.op = KernelOp::Attention;
-  key.heads = heads;
-  key.headWidth = headWidth;
+  key.window = window;
   key.scale = scale;
   return key;
 }
 
-KernelKey KernelKey::pooling(int64_t width, PoolKind kind) {
+KernelKey KernelKey::rope(int64_t heads, int64_t headWidth, int64_t kvHeads) {
   KernelKey key;
-  key.op = KernelOp::Pool;
-  key.width = width;
+  key.op = KernelOp::Rope;
+  key.heads = heads;
+  key.headWidth = headWidth;
+  key.kvHeads = kvHeads == heads ? 0 : kvHeads;
+  return key;
+}
+
+KernelKey KernelKey::gated(int64_t width, ActivationKind act, bool second) {
+  KernelKey key = ofWidth(KernelOp::Gated, width);
+  key.act = act;
+  key.second = second;
+  return key;
+}
+
+KernelKey KernelKey::pooling(int64_t width, PoolKind kind) {
+  KernelKey key = ofWidth(KernelOp::Pool, width);
   key.pool = kind;
   return key;
 }
 
 KernelKey KernelKey::l2Normalize(int64_t width, float eps) {
-  KernelKey key;
-  key.op = KernelOp::L2Normalize;
-  key.width = width;
+  KernelKey key = ofWidth(KernelOp::L2Normalize, width);
   key.eps = eps;
   return key;
 }
 
 KernelKey KernelKey::activation(int64_t width, ActivationKind act) {
-  KernelKey key;
-  key.op = KernelOp::Activation;
-  key.width = width;
+  KernelKey key = ofWidth(KernelOp::Activation, width);
   key.act = act;
   return key;
 }
 
-KernelKey KernelKey::add(int64_t width) {
-  KernelKey key;
-  key.op = KernelOp::Add;
-  key.width = width;
-  return key;
-}
+KernelKey KernelKey::add(int64_t width) { return ofWidth(KernelOp::Add, width); }
+KernelKey KernelKey::softmax(int64_t width) { return ofWidth(KernelOp::Softmax, width); }
+KernelKey KernelKey::addType(int64_t width) { return ofWidth(KernelOp::AddType, width); }
+KernelKey KernelKey::gatherMarkers(int64_t width) { return ofWidth(KernelOp::GatherMarkers, width); }
+KernelKey KernelKey::decisionFeatures(int64_t width) { return ofWidth(KernelOp::DecisionFeatures, width); }
 
 KernelKey KernelKey::slice(int64_t widthIn, int64_t begin, int64_t width) {
   KernelKey key;
@@ -163,22 +191,48 @@ llvm::Error batten::verifyKernelKey(const KernelKey &key) {
       fail("offset is " + Twine(key.offset) + ", 0 to " + Twine(kMostWidth - 1) + " wanted, and 0 without positions");
     break;
   case KernelOp::LayerNorm:
+  case KernelOp::RmsNorm:
   case KernelOp::L2Normalize:
     positive("width", key.width);
     epsilon();
     break;
   case KernelOp::Attention:
+  case KernelOp::Rope:
     positive("heads", key.heads);
     positive("head_width", key.headWidth);
-    if (problem.empty() && 3 * key.heads * key.headWidth >= kMostWidth)
-      fail("heads x head_width is " + Twine(key.heads * key.headWidth) + ", below " + Twine(kMostWidth / 3) +
-           " wanted");
+    if (key.kvHeads)
+      positive("kv_heads", key.kvHeads);
+    if (problem.empty() && key.qkvWidth() >= kMostWidth)
+      fail("rows of q, k and v are " + Twine(key.qkvWidth()) + " wide, below " + Twine(kMostWidth) + " wanted");
+    if (problem.empty() && (key.heads % key.kvHeadCount() || key.kvHeads == key.heads))
+      fail("kv_heads is " + Twine(key.kvHeads) + ", a divisor of " + Twine(key.heads) +
+           " heads wanted, and none where it would be the same");
+    if (key.op == KernelOp::Rope) {
+      if (key.headWidth % 2)
+        fail("head_width is " + Twine(key.headWidth) + ", an even one wanted");
+      break;
+    }
+    if (key.window && (*key.window < 0 || *key.window > kMostWidth))
+      fail("window is " + Twine(*key.window) + ", 0 to " + Twine(kMostWidth) + " wanted");
     if (!std::isfinite(key.scale))
       fail("scale is " + shortestFloat(key.scale) + ", a finite number wanted");
     break;
   case KernelOp::Pool:
   case KernelOp::Add:
+  case KernelOp::AddType:
+  case KernelOp::GatherMarkers:
+  case KernelOp::Softmax:
     positive("width", key.width);
+    break;
+  case KernelOp::DecisionFeatures:
+    positive("width", key.width);
+    positive("the output's width", key.width + kFeatures);
+    break;
+  case KernelOp::Gated:
+    positive("width", key.width);
+    positive("the input's width", 2 * key.width);
+    if (key.act == ActivationKind::None)
+      fail("act is none, a function wanted");
     break;
   case KernelOp::Activation:
     positive("width", key.width);
@@ -223,8 +277,16 @@ std::string batten::kernelSymbol(const KernelKey &key) {
   case KernelOp::LayerNorm:
     return op + "_" + width + "_f32" + flag(key.weight || key.bias, "_") + flag(key.weight, "w") + flag(key.bias, "b") +
            "_e" + shortestFloat(key.eps);
+  case KernelOp::RmsNorm:
+    return op + "_" + width + "_f32" + flag(key.weight, "_w") + "_e" + shortestFloat(key.eps);
   case KernelOp::Attention:
-    return op + "_" + joinDims({key.heads, key.headWidth}) + "_f32_s" + shortestFloat(key.scale);
+  case KernelOp::Rope:
+    return op + "_" + joinDims({key.heads, key.headWidth}) + "_f32" +
+           (key.kvHeads ? "_kv" + std::to_string(key.kvHeads) : "") +
+           (key.window ? "_w" + std::to_string(*key.window) : "") +
+           (key.op == KernelOp::Attention ? "_s" + shortestFloat(key.scale) : "");
+  case KernelOp::Gated:
+    return op + "_" + width + "_f32" + act() + flag(key.second, "_second");
   case KernelOp::Pool:
     return op + "_" + poolKindName(key.pool).str() + "_" + width + "_f32";
   case KernelOp::L2Normalize:
@@ -232,6 +294,10 @@ std::string batten::kernelSymbol(const KernelKey &key) {
   case KernelOp::Activation:
     return op + "_" + width + "_f32" + act();
   case KernelOp::Add:
+  case KernelOp::AddType:
+  case KernelOp::GatherMarkers:
+  case KernelOp::DecisionFeatures:
+  case KernelOp::Softmax:
     return op + "_" + width + "_f32";
   case KernelOp::Slice:
     return op + "_" + joinDims({key.widthIn, key.width}) + "_f32_b" + std::to_string(key.begin);
@@ -256,8 +322,23 @@ KernelFacts batten::kernelFacts(const KernelKey &key) {
     facts.rowKind = BATTEN_ROWS_TOKENS;
     break;
   case KernelOp::LayerNorm:
+  case KernelOp::RmsNorm:
     facts.operandCount = 2 + key.weight + key.bias;
     facts.mayOverwrite = true;
+    break;
+  case KernelOp::Rope:
+  case KernelOp::AddType:
+    facts.operandCount = 3;
+    facts.mayOverwrite = true;
+    facts.rowKind = BATTEN_ROWS_TOKENS;
+    break;
+  case KernelOp::GatherMarkers:
+    facts.operandCount = 2;
+    facts.rowKind = BATTEN_ROWS_MARKERS;
+    break;
+  case KernelOp::DecisionFeatures:
+    facts.operandCount = 3;
+    facts.rowKind = BATTEN_ROWS_SEQS;
     break;
   case KernelOp::Attention:
     facts.domain = BATTEN_DOMAIN_TASKS;
@@ -271,6 +352,7 @@ KernelFacts batten::kernelFacts(const KernelKey &key) {
     break;
   case KernelOp::L2Normalize:
   case KernelOp::Activation:
+  case KernelOp::Softmax:
     facts.operandCount = 2;
     facts.mayOverwrite = true;
     break;
@@ -279,6 +361,7 @@ KernelFacts batten::kernelFacts(const KernelKey &key) {
     facts.mayOverwrite = true;
     break;
   case KernelOp::Slice:
+  case KernelOp::Gated:
     facts.operandCount = 2;
     break;
   case KernelOp::ConcatCols:
@@ -308,10 +391,26 @@ KernelCost batten::kernelCost(const KernelKey &key) {
   }
   case KernelOp::LayerNorm:
     return {width * (6 + key.weight + key.bias), 0, kElem * 2 * width};
+  case KernelOp::RmsNorm:
+    return {width * (3 + key.weight), 0, kElem * 2 * width};
   case KernelOp::Attention: {
-    uint64_t inner = static_cast<uint64_t>(key.heads * key.headWidth);
-    return {inner, 4 * inner, kElem * 4 * inner};
+    uint64_t inner = static_cast<uint64_t>(key.heads * key.headWidth), in = static_cast<uint64_t>(key.qkvWidth());
+    return {inner, 4 * inner, kElem * (in + inner)};
   }
+  case KernelOp::Rope: {
+    uint64_t turned = static_cast<uint64_t>((key.heads + key.kvHeadCount()) * key.headWidth);
+    return {3 * turned, 0, kElem * 2 * static_cast<uint64_t>(key.qkvWidth())};
+  }
+  case KernelOp::Gated:
+    return {2 * width, 0, kElem * 3 * width};
+  case KernelOp::AddType:
+    return {width, 0, kElem * 3 * width};
+  case KernelOp::GatherMarkers:
+    return {0, 0, kElem * 2 * width};
+  case KernelOp::DecisionFeatures:
+    return {0, 0, kElem * (2 * width + kFeatures + 1)};
+  case KernelOp::Softmax:
+    return {4 * width, 0, kElem * 2 * width};
   case KernelOp::Pool:
   case KernelOp::Activation:
     return {width, 0, kElem * 2 * width};

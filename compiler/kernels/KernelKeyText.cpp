@@ -27,7 +27,7 @@ std::string mlirFloat(float value) {
   return text + " : f32";
 }
 
-/// Calls visitor.{integer,decimal,unit,word,list}(name, field) for each attribute of the key's op, in printed order.
+/// Calls visitor.{integer,optional,decimal,unit,word,list}(name, field) for each attribute of the key's op, in printed order.
 template <typename Key, typename Visitor> void visitAttributes(Key &key, Visitor &&visitor) {
   switch (key.op) {
   case KernelOp::Linear:
@@ -50,10 +50,25 @@ template <typename Key, typename Visitor> void visitAttributes(Key &key, Visitor
     visitor.unit("weight", key.weight);
     visitor.unit("bias", key.bias);
     return;
+  case KernelOp::RmsNorm:
+    visitor.integer("width", key.width);
+    visitor.decimal("eps", key.eps);
+    visitor.unit("weight", key.weight);
+    return;
   case KernelOp::Attention:
+  case KernelOp::Rope:
     visitor.integer("heads", key.heads);
+    visitor.nonzero("kv_heads", key.kvHeads);
     visitor.integer("head_width", key.headWidth);
+    if (key.op == KernelOp::Rope)
+      return;
+    visitor.optional("window", key.window);
     visitor.decimal("scale", key.scale);
+    return;
+  case KernelOp::Gated:
+    visitor.integer("width", key.width);
+    visitor.activation("act", key.act);
+    visitor.unit("second", key.second);
     return;
   case KernelOp::Pool:
     visitor.integer("width", key.width);
@@ -68,6 +83,10 @@ template <typename Key, typename Visitor> void visitAttributes(Key &key, Visitor
     visitor.activation("act", key.act);
     return;
   case KernelOp::Add:
+  case KernelOp::AddType:
+  case KernelOp::GatherMarkers:
+  case KernelOp::DecisionFeatures:
+  case KernelOp::Softmax:
     visitor.integer("width", key.width);
     return;
   case KernelOp::Slice:
@@ -86,6 +105,14 @@ struct Printer {
 
   void add(StringRef name, const Twine &value) { parts.push_back((name + " = " + value).str()); }
   void integer(StringRef name, int64_t value) { add(name, Twine(value)); }
+  void nonzero(StringRef name, int64_t value) {
+    if (value)
+      integer(name, value);
+  }
+  void optional(StringRef name, std::optional<int64_t> value) {
+    if (value)
+      integer(name, *value);
+  }
   void decimal(StringRef name, float value) { add(name, mlirFloat(value)); }
   void unit(StringRef name, bool value) {
     if (value)
@@ -139,6 +166,17 @@ struct Reader {
     auto text = value(name, "an integer", "i64");
     if (text && text->getAsInteger(10, field))
       fail("attribute '" + name + "' is '" + *text + "', an integer wanted");
+  }
+  void nonzero(StringRef name, int64_t &field) {
+    if (!find(name))
+      return;
+    integer(name, field);
+    if (field == 0)
+      fail("attribute '" + name + "' is 0, left out or at least 1 wanted");
+  }
+  void optional(StringRef name, std::optional<int64_t> &field) {
+    if (find(name))
+      integer(name, field.emplace());
   }
   void decimal(StringRef name, float &field) {
     auto text = value(name, "a float", "f32");
@@ -210,10 +248,8 @@ std::vector<TextAttribute> splitAttributes(StringRef text) {
 /// All ops, for an error's text.
 std::string kernelOpNames() {
   std::string names;
-  for (KernelOp op :
-       {KernelOp::Linear, KernelOp::Embed, KernelOp::LayerNorm, KernelOp::Attention, KernelOp::Pool,
-        KernelOp::L2Normalize, KernelOp::Activation, KernelOp::Add, KernelOp::Slice, KernelOp::ConcatCols})
-    names += (names.empty() ? "" : ", ") + kernelOpName(op).str();
+  for (int op = 0; op <= static_cast<int>(KernelOp::Softmax); ++op)
+    names += (op ? ", " : "") + kernelOpName(static_cast<KernelOp>(op)).str();
   return names;
 }
 

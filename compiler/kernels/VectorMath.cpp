@@ -91,6 +91,14 @@ static Lanes emitSilu(EmitterContext &e, const Lanes &x) {
   return timesSigmoid(e, x, emitExp(e, e.negate(e.abs(x))), -128.0f);
 }
 
+/// 1 / (1 + e^-x): of e^-|x|, so that the small side is computed as such.
+static Lanes emitSigmoid(EmitterContext &e, const Lanes &x) {
+  unsigned vectors = x.size();
+  Lanes zero = e.splat(0.0f, vectors), one = e.splat(1.0f, vectors);
+  Lanes decay = emitExp(e, e.negate(e.abs(x)));
+  return e.div(e.select(e.less(x, zero), decay, one), e.add(one, decay));
+}
+
 /// Odd polynomial up to 5/8, then (1 - q) / (1 + q) with q = e^(-2|x|), and the sign of x.
 static Lanes emitTanh(EmitterContext &e, const Lanes &x) {
   static constexpr float kTanh[] = {-0x1.555532p-2f, 0x1.110726p-3f, -0x1.b83c5ap-5f, 0x1.5226980p-6f, -0x1.75e1c0p-8f};
@@ -118,6 +126,8 @@ static Lanes emitOne(EmitterContext &e, ActivationKind kind, const Lanes &x) {
     return emitSilu(e, x);
   case ActivationKind::Tanh:
     return emitTanh(e, x);
+  case ActivationKind::Sigmoid:
+    return emitSigmoid(e, x);
   }
   return x;
 }

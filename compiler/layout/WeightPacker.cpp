@@ -94,6 +94,8 @@ bool Evaluator::check(const WeightExpr &expr) {
                   " elements found");
     return true;
   }
+  if (expr.kind == WeightExpr::Kind::Rope)
+    return expr.cols % 2 == 0 || fail("rope table of " + std::to_string(expr.cols) + " columns, an even number wanted");
   if (expr.operands.empty() || (expr.kind != WeightExpr::Kind::Concat && expr.operands.size() != 1))
     return fail("weight expression with " + std::to_string(expr.operands.size()) + " operands");
   int64_t rowSum = 0, colSum = 0;
@@ -110,6 +112,7 @@ bool Evaluator::check(const WeightExpr &expr) {
   bool fits = false;
   switch (expr.kind) {
   case WeightExpr::Kind::Tensor:
+  case WeightExpr::Kind::Rope:
     break;
   case WeightExpr::Kind::Concat:
     fits = (sameCols && rowSum == expr.rows) || (oneRow && expr.rows == 1 && colSum == expr.cols);
@@ -193,6 +196,23 @@ bool Evaluator::transposeRows(const WeightExpr &expr, int64_t first, int64_t cou
   return true;
 }
 
+/// The double functions err by less than 1e-15, so that what is rounded to f32 is the same with any libm.
+static void ropeRows(const WeightExpr &expr, int64_t first, int64_t count, float *out) {
+  int64_t half = expr.cols / 2;
+  std::vector<float> frequency(static_cast<size_t>(half));
+  for (int64_t j = 0; j < half; ++j) {
+    float exponent = static_cast<float>(2 * j) / static_cast<float>(expr.cols);
+    frequency[static_cast<size_t>(j)] =
+        1.0f / static_cast<float>(std::pow(static_cast<double>(expr.theta), static_cast<double>(exponent)));
+  }
+  for (int64_t row = first; row < first + count; ++row, out += expr.cols)
+    for (int64_t j = 0; j < half; ++j) {
+      float angle = static_cast<float>(row) * frequency[static_cast<size_t>(j)];
+      out[j] = static_cast<float>(std::cos(static_cast<double>(angle)));
+      out[half + j] = static_cast<float>(std::sin(static_cast<double>(angle)));
+    }
+}
+
 bool Evaluator::rows(const WeightExpr &expr, int64_t first, int64_t count, float *out) {
   switch (expr.kind) {
   case WeightExpr::Kind::Tensor:
@@ -203,6 +223,9 @@ bool Evaluator::rows(const WeightExpr &expr, int64_t first, int64_t count, float
     return transposeRows(expr, first, count, out);
   case WeightExpr::Kind::Cast:
     return rows(expr.operands.front(), first, count, out);
+  case WeightExpr::Kind::Rope:
+    ropeRows(expr, first, count, out);
+    return true;
   case WeightExpr::Kind::Scale:
     break;
   }

@@ -79,10 +79,22 @@ private:
   DenseMap<std::pair<Attribute, Type>, plan::PackedOp> known; // looked up, never walked
 };
 
+/// Rows of rope's tables: tokens of the largest bucket of any lane that has a rope, so that all lanes share a table.
+int64_t ropePositions(ModuleOp module) {
+  int64_t most = 0;
+  for (auto graph : module.getOps<GraphOp>())
+    if (auto stage = graph.getStage() ? module.lookupSymbol<StageOp>(*graph.getStage()) : StageOp();
+        stage && !graph.getBody().getOps<RopeOp>().empty())
+      for (Attribute bucket : stage.getBuckets())
+        most = std::max(most, cast<DenseI64ArrayAttr>(bucket)[0]);
+  return most;
+}
+
 /// Lowers one graph.
 class GraphLowering {
 public:
-  GraphLowering(GraphOp graph, PackedWeights &weights) : graph(graph), weights(weights), builder(graph) {}
+  GraphLowering(GraphOp graph, PackedWeights &weights, int64_t ropePositions)
+      : graph(graph), weights(weights), positionCount(ropePositions), builder(graph) {}
 
   LogicalResult run() {
     if (!graph.getStage())
@@ -94,7 +106,9 @@ public:
         return failure();
     limit(ids, &plan::ProgramOp::setIdCount);
     limit(types, &plan::ProgramOp::setTypeCount);
+    limit(seqTypes, &plan::ProgramOp::setSeqTypeCount);
     limit(positions, &plan::ProgramOp::setMaxSeqTokens);
+    program.setReadsMarkers(readsMarkers);
     graph.erase();
     return success();
   }
@@ -145,6 +159,11 @@ private:
     std::string label = labels.take(!name.empty() ? name.str() : kernel->getName().stripDialect().str());
     noteLimits(kernel);
     SmallVector<Value> inputs = kernel.getKernelInputs(), operands;
+    if (auto rope = dyn_cast<RopeOp>(*kernel)) {
+      operands.push_back(ropeTable(rope));
+      if (!operands.back())
+        return failure();
+    }
     for (Value input : inputs) {
       operands.push_back(isRows(input.getType()) ? buffers.lookup(input) : weight(input, kernel, label));
       if (!operands.back())
@@ -183,11 +202,25 @@ private:
       type = plan::TableType::getChecked(emit, context, rows, cols, elem);
     if (!type)
       return {};
-    plan::PackedOp packed = weights.get(exprs.lookup(value), type, label, location);
+    return reference(weights.get(exprs.lookup(value), type, label, location), location);
+  }
+
+  Value reference(plan::PackedOp packed, Location location) {
     Value &operand = operandOf[packed];
     if (!operand)
-      operand = plan::WeightRefOp::create(builder, location, type, packed.getSymName());
+      operand = plan::WeightRefOp::create(builder, location, packed.getType(), packed.getSymName());
     return operand;
+  }
+
+  /// Cosines and sines for every position of the largest bucket. Null, with a diagnostic, where a plan can't hold its size.
+  Value ropeTable(RopeOp rope) {
+    MLIRContext *context = builder.getContext();
+    Type type = plan::TableType::getChecked([&] { return rope.emitOpError(); }, context, positionCount,
+                                            static_cast<int64_t>(rope.getHeadWidth()), Type(builder.getF32Type()));
+    if (!type)
+      return {};
+    auto expr = plan::ExprAttr::get(context, plan::ExprKind::rope, {}, rope.getThetaAttr());
+    return reference(weights.get(expr, type, "rope", rope.getLoc()), rope.getLoc());
   }
 
   /// What the batch may hold, by the rows of the tables that its numbers are looked up in.
@@ -201,6 +234,8 @@ private:
     TypeSwitch<Operation *>(op)
         .Case([&](EmbedOp embed) { note(ids, embed.getTable()); })
         .Case([&](EmbedTypesOp embed) { note(types, embed.getTable()); })
+        .Case([&](AddTypeOp add) { note(seqTypes, add.getTable()); })
+        .Case<GatherMarkersOp, DecisionFeaturesOp>([&](auto) { readsMarkers = true; })
         .Case([&](EmbedPositionsOp embed) { note(positions, embed.getTable(), embed.getOffset()); })
         .Case([&](EmbedSumOp embed) {
           note(ids, embed.getWords());
@@ -215,13 +250,15 @@ private:
 
   GraphOp graph;
   PackedWeights &weights;
+  int64_t positionCount; ///< of rope's tables
   OpBuilder builder;
   plan::ProgramOp program;
   Names labels;
   DenseMap<Value, Attribute> exprs; // of weight values; looked up, never walked
   DenseMap<Value, Value> buffers;   // of values of rows
   DenseMap<Operation *, Value> operandOf;
-  std::optional<int64_t> ids, types, positions;
+  std::optional<int64_t> ids, types, seqTypes, positions;
+  bool readsMarkers = false;
 };
 
 struct LowerToPlan : impl::LowerToPlanBase<LowerToPlan> {
@@ -229,8 +266,9 @@ struct LowerToPlan : impl::LowerToPlanBase<LowerToPlan> {
 
   void runOnOperation() override {
     PackedWeights weights(getOperation());
+    int64_t positions = ropePositions(getOperation());
     for (GraphOp graph : llvm::make_early_inc_range(getOperation().getOps<GraphOp>()))
-      if (failed(GraphLowering(graph, weights).run()))
+      if (failed(GraphLowering(graph, weights, positions).run()))
         return signalPassFailure();
   }
 };

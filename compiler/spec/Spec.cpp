@@ -190,8 +190,8 @@ llvm::Error eachTable(const Reader &reader, const toml::table &root, llvm::Strin
 
 llvm::Error readLane(const Reader &reader, const toml::table &table, Spec &spec) {
   constexpr llvm::StringLiteral kWhat = "[[lane]]";
-  if (llvm::Error error =
-          reader.checkKeys(table, kWhat, {"name", "graph", "stage", "id_count", "type_count", "max_seq_tokens"}))
+  if (llvm::Error error = reader.checkKeys(
+          table, kWhat, {"name", "graph", "stage", "id_count", "type_count", "seq_type_count", "max_seq_tokens"}))
     return error;
   LaneSpec lane;
   lane.place = reader.place(table);
@@ -223,8 +223,9 @@ llvm::Error readLane(const Reader &reader, const toml::table &table, Spec &spec)
   for (const LaneSpec &other : spec.lanes)
     if (other.name == lane.name)
       return reader.fail(table, "lane " + quoted(lane.name) + " is there twice, first at " + other.place);
-  for (auto [key, member] : {std::pair("id_count", &LaneSpec::idCount), std::pair("type_count", &LaneSpec::typeCount),
-                             std::pair("max_seq_tokens", &LaneSpec::maxSeqTokens)}) {
+  for (auto [key, member] :
+       {std::pair("id_count", &LaneSpec::idCount), std::pair("type_count", &LaneSpec::typeCount),
+        std::pair("seq_type_count", &LaneSpec::seqTypeCount), std::pair("max_seq_tokens", &LaneSpec::maxSeqTokens)}) {
     llvm::Expected<std::optional<int64_t>> value = reader.integer(table, kWhat, key);
     if (!value)
       return value.takeError();

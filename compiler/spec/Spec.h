@@ -42,7 +42,7 @@ struct LaneSpec {
   std::string name;
   std::string graph; ///< symbol without '@'
   std::string stage;
-  std::optional<int64_t> idCount, typeCount, maxSeqTokens;
+  std::optional<int64_t> idCount, typeCount, seqTypeCount, maxSeqTokens;
   SpecPlace place;
 };
 
@@ -87,7 +87,8 @@ llvm::Expected<std::vector<StageSpec>> readBucketTable(llvm::StringRef path);
 StageSpec defaultStage(int64_t maxSeqTokens);
 
 /// Checks what a lane asserts against the model's tables (0: no such limit). Errors: both numbers, and the place.
-llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount, int64_t maxSeqTokens);
+llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount, int64_t seqTypeCount,
+                        int64_t maxSeqTokens);
 
 /// The text of a spec with what `batten import` knows: one stage, lanes that use it, no targets (so that the compiler's
 /// default holds). Strings are quoted as TOML wants.

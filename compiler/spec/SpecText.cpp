@@ -213,7 +213,8 @@ StageSpec defaultStage(int64_t maxSeqTokens) {
   return stage;
 }
 
-llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount, int64_t maxSeqTokens) {
+llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount, int64_t seqTypeCount,
+                        int64_t maxSeqTokens) {
   struct Limit {
     llvm::StringLiteral key, meaning;
     std::optional<int64_t> asserted;
@@ -222,6 +223,7 @@ llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount
   for (const Limit &limit :
        {Limit{"id_count", "rows of the embedding table", lane.idCount, idCount},
         Limit{"type_count", "rows of the token type table", lane.typeCount, typeCount},
+        Limit{"seq_type_count", "rows of the sequence type table", lane.seqTypeCount, seqTypeCount},
         Limit{"max_seq_tokens", "tokens of the longest sequence", lane.maxSeqTokens, maxSeqTokens}})
     if (limit.asserted && *limit.asserted != limit.actual)
       return makeError(lane.place + ": lane " + quoted(lane.name) + " asserts " + limit.key + " = " +

@@ -18,7 +18,8 @@
 
 namespace batten::test {
 
-/// Targets whose code this machine runs, by name; all of them are compiled in any case.
+/// Targets whose code this machine runs, by name; all of them are compiled in any case. Where 512-bit vectors don't run,
+/// one more stands in: emitted for 16 lanes, with a tile that fits, and split in halves for 256-bit registers.
 std::vector<std::string> runnableTargets();
 
 /// Floats between two pages that fault. The block ends, or begins, exactly at one of them.

@@ -124,10 +124,10 @@ TEST(SpecTest, AssertedLimitsAreChecked) {
   llvm::Expected<Spec> spec =
       parseSpec(replaced("stage = \"text\"", "stage = \"text\"\nid_count = 30522\nmax_seq_tokens = 512"), "b.toml");
   ASSERT_TRUE(static_cast<bool>(spec)) << llvm::toString(spec.takeError());
-  EXPECT_EQ(errorText(checkLimits(spec->lanes[0], 30522, 2, 512)), "(no error)");
-  EXPECT_EQ(errorText(checkLimits(spec->lanes[0], 30520, 2, 512)),
+  EXPECT_EQ(errorText(checkLimits(spec->lanes[0], 30522, 2, 0, 512)), "(no error)");
+  EXPECT_EQ(errorText(checkLimits(spec->lanes[0], 30520, 2, 0, 512)),
             "b.toml:5:1: lane \"embed\" asserts id_count = 30522, the model has 30520 rows of the embedding table");
-  expectParts(errorText(checkLimits(spec->lanes[0], 30522, 2, 510)), {"max_seq_tokens = 512", "510"});
+  expectParts(errorText(checkLimits(spec->lanes[0], 30522, 2, 0, 510)), {"max_seq_tokens = 512", "510"});
   expectParts(refusal(replaced("stage = \"text\"", "stage = \"text\"\ntype_count = -2")), {"type_count is -2"});
 }
 
@@ -223,8 +223,8 @@ TEST(SpecTest, WhatIsPrintedReadsBackTheSame) {
   spec.graph = "graph.mlir";
   spec.checkpoint = "/models/with \"quotes\" and \\ and \x01";
   spec.stages = {defaultStage(512)};
-  spec.lanes.push_back({"embed", "embed", "text", {}, {}, {}, ""});
-  spec.lanes.push_back({"encode", "encode", "text", {}, {}, {}, ""});
+  spec.lanes.push_back({"embed", "embed", "text", {}, {}, {}, {}, ""});
+  spec.lanes.push_back({"encode", "encode", "text", {}, {}, {}, {}, ""});
   llvm::Expected<Spec> back = parseSpec(printSpec(spec), "batten.toml");
   ASSERT_TRUE(static_cast<bool>(back)) << llvm::toString(back.takeError());
   EXPECT_EQ(back->graph, spec.graph);
