@@ -65,7 +65,7 @@ TEST(AttentionTest, SequenceAloneHasTheBitsItHasInABatch) {
   BatchSpec batch = batchOf({5, 0, 70, 1, 600, 33});
   uint32_t tokens = batch.tokens(), inner = 78;
   Input qkv = qkvOf(key, tokens, 3);
-  for (const std::string &target : runnableTargets()) {
+  for (const std::string &target : targetsOf(key)) {
     std::vector<float> all = runKernel(target, key, {qkv}, batch, tokens, inner);
     std::vector<uint32_t> offsets = batch.cuSeqlens();
     for (size_t s = 0; s < batch.lengths.size(); ++s) {
@@ -88,7 +88,7 @@ TEST(AttentionTest, NanStaysInItsSequence) {
   Input clean = qkvOf(key, tokens, 3), dirty = clean;
   for (uint32_t column : {3u, 67u, 131u}) // q, k and v of head 0, in the middle sequence's last row
     dirty.values[54 * clean.cols + column] = NAN;
-  for (const std::string &target : runnableTargets()) {
+  for (const std::string &target : targetsOf(key)) {
     std::vector<float> wanted = runKernel(target, key, {clean}, batch, tokens, inner);
     std::vector<float> got = runKernel(target, key, {dirty}, batch, tokens, inner);
     for (size_t i = 0; i < got.size(); ++i) {

@@ -18,9 +18,12 @@
 
 namespace batten::test {
 
-/// Targets whose code this machine runs, by name; all of them are compiled in any case. Where 512-bit vectors don't run,
-/// one more stands in: emitted for 16 lanes, with a tile that fits, and split in halves for 256-bit registers.
+/// Targets whose code this machine runs, by name; all of them are compiled in any case.
 std::vector<std::string> runnableTargets();
+
+/// The targets that a kernel runs on here. Where 512-bit vectors don't run, one more stands in: emitted for 16 lanes with a
+/// low tile, and split in halves for 256-bit registers. Linears would spill there, which the check of the code refuses.
+std::vector<std::string> targetsOf(const KernelKey &key);
 
 /// Floats between two pages that fault. The block ends, or begins, exactly at one of them.
 class GuardedFloats {

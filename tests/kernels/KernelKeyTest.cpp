@@ -103,7 +103,8 @@ TEST(KernelKeyTest, SymbolsTellKeysApart) {
 TEST(KernelKeyTest, RefusesWrongText) {
   EXPECT_EQ(refusal("lineal {k = 1}"),
             "kernel key 'lineal {k = 1}': unknown op 'lineal', one of linear, embed, layer_norm, "
-            "attention, pool, l2_normalize, activation, add, slice, concat_cols wanted");
+            "attention, pool, l2_normalize, activation, add, slice, concat_cols, rms_norm, rope, gated, add_type, "
+            "gather_markers, decision_features, softmax wanted");
   EXPECT_EQ(refusal("add"), "kernel key 'add': attributes in braces wanted after the op");
   EXPECT_EQ(refusal("add {}"), "kernel key 'add {}': attribute 'width' is missing");
   EXPECT_EQ(refusal("add {width = x}"), "kernel key 'add {width = x}': attribute 'width' is 'x', an integer wanted");
