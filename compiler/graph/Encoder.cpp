@@ -124,7 +124,7 @@ WeightName Encoder::norm(llvm::StringRef symbol, const std::string &module, bool
 NormSpec Encoder::normSpec(llvm::StringRef symbol, const std::string &module, int64_t width,
                            llvm::StringRef widthKey) const {
   return {norm(symbol, module, true), norm(symbol, module, false), width, widthKey.str(),
-          static_cast<float>(config.layerNormEps)};
+          static_cast<float>(config.normEps)};
 }
 
 LinearSpec Encoder::linearSpec(llvm::StringRef symbol, const std::string &module, int64_t k, int64_t n,

@@ -33,14 +33,15 @@ static std::string epsText(double eps) {
   return text;
 }
 
-/// The names of a family that readModelConfig takes.
-static const EncoderFamily &familyOf(llvm::StringRef modelType) {
-  return *llvm::StringSwitch<const EncoderFamily *>(modelType)
-              .Case("bert", &kBert)
-              .Cases({"roberta", "xlm-roberta", "camembert"}, &kRoberta)
-              .Case("distilbert", &kDistilBert)
-              .Case("electra", &kElectra)
-              .Case("albert", &kAlbert);
+/// A family's table of tensor names; nothing where there is none yet.
+static const EncoderFamily *familyOf(llvm::StringRef names) {
+  return llvm::StringSwitch<const EncoderFamily *>(names)
+      .Case("bert", &kBert)
+      .Case("roberta", &kRoberta)
+      .Case("distilbert", &kDistilBert)
+      .Case("electra", &kElectra)
+      .Case("albert", &kAlbert)
+      .Default(nullptr);
 }
 
 static std::string number(int64_t value) { return std::to_string(value); }
@@ -73,7 +74,7 @@ static Facts encoderFacts(const ModelConfig &config, const Encoder &encoder) {
   facts.emplace_back("inner size", number(config.intermediateSize));
   facts.emplace_back("activation",
                      defaulted(config.activationKey, config.activationName + " (" + config.activation + ")"));
-  facts.emplace_back("layer norm eps", defaulted("layer_norm_eps", epsText(config.layerNormEps)) +
+  facts.emplace_back("layer norm eps", defaulted(config.normEpsKey, epsText(config.normEps)) +
                                            (config.family->epsIsFixed ? " (fixed by the family)" : ""));
   facts.emplace_back("positions", positionsText(config, defaulted("pad_token_id", number(config.firstPosition - 1))));
   facts.emplace_back("token types",
@@ -147,9 +148,15 @@ llvm::Expected<ImportedModel> importGraph(MLIRContext &context, llvm::StringRef 
   if (!modules)
     return modules.takeError();
   std::string encoderDir = *modules ? (*modules)->encoderDir : "";
-  llvm::Expected<ModelConfig> config = readModelConfig(joinPath(joinPath(modelDir, encoderDir), "config.json"));
+  llvm::Expected<ModelConfig> config = *modules
+                                           ? readModelConfig(joinPath(joinPath(modelDir, encoderDir), "config.json"))
+                                           : readModelDirConfig(modelDir);
   if (!config)
     return config.takeError();
+  const EncoderFamily *family = familyOf(config->family->names);
+  if (!family)
+    return makeError(config->path + ": model_type " + quoted(config->modelType) +
+                     " is refused: its family is not compiled yet");
   int64_t embeddingColumns = 0;
   if (*modules && !(*modules)->modules.empty()) {
     llvm::Expected<int64_t> width = embeddingWidth(**modules, config->hiddenSize);
@@ -165,7 +172,7 @@ llvm::Expected<ImportedModel> importGraph(MLIRContext &context, llvm::StringRef 
       if (module.kind == SentenceModule::Kind::Dense)
         if (llvm::Error error = (*checkpoint)->addDirectory(module.dir))
           return std::move(error);
-  llvm::Expected<Encoder> encoder = Encoder::find(*config, familyOf(config->modelType), **checkpoint, encoderDir);
+  llvm::Expected<Encoder> encoder = Encoder::find(*config, *family, **checkpoint, encoderDir);
   if (!encoder)
     return encoder.takeError();
 

@@ -1,6 +1,7 @@
 // Reading config.json; see the header. Defaults are those of the family's configuration class in transformers. The sizes that
 // every family has take none, since a wrong guess of a size only shows as a tensor of the wrong shape, if at all.
 #include "compiler/spec/ModelConfig.h"
+#include "compiler/spec/ConfigReading.h"
 #include "compiler/spec/InputFile.h"
 #include "compiler/spec/Json.h"
 #include "compiler/spec/Text.h"
@@ -40,14 +41,14 @@ llvm::Error checkType(const JsonObject &object, ModelConfig &config) {
     return type.takeError();
   if (*type) {
     config.modelType = **type;
-    config.family = findConfigFamily(config.modelType);
+    config.family = findConfigFamily(config.modelType, object.raw());
     if (config.family)
       return llvm::Error::success();
     return makeError(object.where("model_type") + " " + quoted(config.modelType) +
                      " is refused: " + refusalReason(config.modelType) + "; known: " + knownConfigFamilies());
   }
   if (!config.architectures.empty())
-    config.family = configFamilyOfArchitecture(config.architectures.front());
+    config.family = configFamilyOfArchitecture(config.architectures.front(), object.raw());
   if (!config.family)
     return makeError(object.where("model_type") + " is missing; known: " + knownConfigFamilies());
   config.modelType = config.family->modelType.str();
@@ -55,66 +56,9 @@ llvm::Error checkType(const JsonObject &object, ModelConfig &config) {
   return llvm::Error::success();
 }
 
-/// Keys that switch on something that would silently compute another function.
-llvm::Error checkUnsupported(const JsonObject &object) {
-  for (llvm::StringLiteral key : {llvm::StringLiteral("is_decoder"), llvm::StringLiteral("add_cross_attention")}) {
-    llvm::Expected<std::optional<bool>> value = object.boolean(key);
-    if (!value)
-      return value.takeError();
-    if (value->value_or(false))
-      return makeError(object.where(key) + " is true: " +
-                       (key == "is_decoder" ? "causal attention" : "attention to another model's states") +
-                       " is not computed, false wanted");
-  }
-  llvm::Expected<std::optional<std::string>> positions = object.string("position_embedding_type");
-  if (!positions)
-    return positions.takeError();
-  if (positions->value_or("absolute") != "absolute")
-    return makeError(object.where("position_embedding_type") + " " + quoted(**positions) +
-                     " is not computed, \"absolute\" wanted");
-  for (llvm::StringLiteral key :
-       {llvm::StringLiteral("quantization_config"), llvm::StringLiteral("compression_config")})
-    if (object.has(key))
-      return makeError(object.where(key) +
-                       " is set: quantised checkpoints are not read, weights of F32, F16 or BF16 wanted");
-  // What the adapters library writes; it writes the object also where no adapter was added.
-  llvm::Expected<std::optional<JsonObject>> library = object.child("adapters");
-  if (!library)
-    return library.takeError();
-  if (*library) {
-    llvm::Expected<std::optional<JsonObject>> added = (*library)->child("adapters");
-    if (!added)
-      return added.takeError();
-    if (*added && !(*added)->raw().empty())
-      return makeError((*library)->where("adapters") + " is not empty: adapters are not computed, merge them first");
-  }
-  if (object.has("pruned_heads")) {
-    llvm::Expected<std::optional<JsonObject>> pruned = object.child("pruned_heads");
-    if (!pruned)
-      return pruned.takeError();
-    if (!(*pruned)->raw().empty())
-      return makeError(object.where("pruned_heads") + " is not empty: layers with fewer heads are not computed");
-  }
-  return llvm::Error::success();
-}
-
-/// The spelling of a key that the config has: the family's own, unless only the other one is there. Both with different
-/// numbers are refused.
-llvm::Expected<std::string> spellingOf(const JsonObject &object, const ConfigKey &key) {
-  if (key.other.empty() || !object.has(key.other))
-    return key.name.str();
-  if (!object.has(key.name))
-    return key.other.str();
-  const llvm::json::Value &a = *object.raw().get(key.name), &b = *object.raw().get(key.other);
-  if (a != b)
-    return makeError(object.where(key.name) + " is " + describeJson(a) + " and " + key.other + " is " +
-                     describeJson(b) + ": two names of one size, which is meant is not clear");
-  return key.name.str();
-}
-
 llvm::Error readSizes(const JsonObject &object, ModelConfig &config) {
   const ConfigKeys &keys = *config.family->keys;
-  std::string layersKey, headsKey;
+  std::string layersKey;
   struct Size {
     ConfigKey key;
     int64_t ModelConfig::*member;
@@ -124,10 +68,10 @@ llvm::Error readSizes(const JsonObject &object, ModelConfig &config) {
   const Size sizes[] = {
       {keys.hiddenSize, &ModelConfig::hiddenSize, 1, kMostDimension, &config.hiddenSizeKey},
       {keys.layers, &ModelConfig::layers, 0, kMostLayers, &layersKey},
-      {keys.heads, &ModelConfig::heads, 1, kMostDimension, &headsKey},
+      {keys.heads, &ModelConfig::heads, 1, kMostDimension, &config.headsKey},
       {keys.intermediateSize, &ModelConfig::intermediateSize, 1, kMostDimension, &config.intermediateSizeKey},
       {{"vocab_size"}, &ModelConfig::vocabSize, 1, kMostDimension, nullptr},
-      {{"max_position_embeddings"}, &ModelConfig::maxPositions, 1, kMostDimension, nullptr},
+      {keys.positions, &ModelConfig::maxPositions, 1, kMostDimension, nullptr},
   };
   for (const Size &size : sizes) {
     llvm::Expected<std::string> key = spellingOf(object, size.key);
@@ -140,21 +84,38 @@ llvm::Error readSizes(const JsonObject &object, ModelConfig &config) {
     if (size.spelling)
       *size.spelling = *key;
   }
-  if (config.hiddenSize % config.heads)
-    return makeError(object.file() + ": " + config.hiddenSizeKey + " " + llvm::Twine(config.hiddenSize) +
-                     " is no multiple of " + headsKey + " " + llvm::Twine(config.heads));
   return llvm::Error::success();
 }
 
-/// A size with a default. Errors: as integer.
-llvm::Error readDefaulted(const JsonObject &object, ModelConfig &config, llvm::StringRef key, int64_t fallback,
-                          int64_t least, int64_t &out) {
-  llvm::Expected<std::optional<int64_t>> value = object.integer(key, least, kMostDimension);
-  if (!value)
-    return value.takeError();
-  if (!*value)
-    config.defaults.push_back(key.str());
-  out = value->value_or(fallback);
+/// Width of heads, and how many of them have keys and values of their own.
+llvm::Error readHeads(const JsonObject &object, ModelConfig &config) {
+  bool stated = config.family->headDim && object.has("head_dim");
+  if (stated) {
+    llvm::Expected<int64_t> width = object.requiredInteger("head_dim", 1, kMostDimension);
+    if (!width)
+      return width.takeError();
+    config.headWidth = *width;
+  } else {
+    if (config.hiddenSize % config.heads)
+      return makeError(object.file() + ": " + config.hiddenSizeKey + " " + llvm::Twine(config.hiddenSize) +
+                       " is no multiple of " + config.headsKey + " " + llvm::Twine(config.heads));
+    config.headWidth = config.hiddenSize / config.heads;
+    if (config.family->headDim)
+      config.defaults.push_back("head_dim");
+  }
+  if (config.queryWidth() > kMostDimension)
+    return makeError(object.file() + ": " + config.headsKey + " " + llvm::Twine(config.heads) + " times head_dim " +
+                     llvm::Twine(config.headWidth) + " is above " + llvm::Twine(kMostDimension));
+  config.kvHeads = config.heads;
+  config.kvHeadsKey = config.headsKey;
+  if (!config.family->kvHeads)
+    return llvm::Error::success();
+  config.kvHeadsKey = "num_key_value_heads";
+  if (llvm::Error error = readDefaulted(object, config, config.kvHeadsKey, config.heads, 1, config.kvHeads))
+    return error;
+  if (config.heads % config.kvHeads)
+    return makeError(object.file() + ": " + config.headsKey + " " + llvm::Twine(config.heads) + " is no multiple of " +
+                     config.kvHeadsKey + " " + llvm::Twine(config.kvHeads));
   return llvm::Error::success();
 }
 
@@ -162,7 +123,8 @@ llvm::Error readDefaulted(const JsonObject &object, ModelConfig &config, llvm::S
 llvm::Error readFamilySizes(const JsonObject &object, ModelConfig &config) {
   const ConfigFamily &family = *config.family;
   if (family.tokenTypes)
-    if (llvm::Error error = readDefaulted(object, config, "type_vocab_size", 2, 1, config.typeVocabSize))
+    if (llvm::Error error = readDefaulted(object, config, "type_vocab_size", family.tokenTypes,
+                                          family.tokenTypesMayBeNone ? 0 : 1, config.typeVocabSize))
       return error;
   config.embeddingSize = config.hiddenSize;
   config.embeddingSizeKey = config.hiddenSizeKey;
@@ -209,38 +171,146 @@ llvm::Error readPositions(const JsonObject &object, ModelConfig &config) {
   return llvm::Error::success();
 }
 
-llvm::Error readFunctions(const JsonObject &object, ModelConfig &config) {
+/// What an activation's name says where it may be that of a gated pair.
+struct GatedName {
+  llvm::StringLiteral name, activation;
+};
+constexpr GatedName kGatedNames[] = {{"swiglu", "silu"}, {"geglu", "gelu"}};
+
+llvm::Error readInnerActivation(const JsonObject &object, ModelConfig &config) {
   const ConfigFamily &family = *config.family;
   config.activationKey = family.keys->activation.name.str();
+  config.gated = family.gating == Gating::Always;
   llvm::Expected<std::optional<std::string>> act = object.string(config.activationKey);
   if (!act)
     return act.takeError();
   if (!*act)
     config.defaults.push_back(config.activationKey);
   config.activationName = act->value_or(family.activation.str());
-  std::optional<std::string> known = activationFor(config.activationName);
+  llvm::StringRef function = config.activationName;
+  if (family.gating == Gating::ByActivation)
+    for (const GatedName &gated : kGatedNames)
+      if (function == gated.name) {
+        config.gated = true;
+        function = gated.activation;
+      }
+  std::optional<std::string> known = activationFor(function);
   if (!known)
     return makeError(object.where(config.activationKey) + " " + quoted(config.activationName) +
-                     " is not an activation that is compiled; known: " + knownActivations());
+                     " is not an activation that is compiled; known: " + knownActivations() +
+                     (family.gating == Gating::ByActivation ? ", swiglu, geglu" : ""));
   config.activation = *known;
+  if (family.gating != Gating::ByActivation || !object.has("hidden_act"))
+    return llvm::Error::success();
+  // Configs converted for transformers' class keep both; the class's layers are always gated.
+  llvm::Expected<std::string> hidden = readActivation(object, "hidden_act", "");
+  if (!hidden)
+    return hidden.takeError();
+  if (*hidden != config.activation || !config.gated)
+    return makeError(object.where("hidden_act") + " is " + describeJson(*object.raw().get("hidden_act")) + " and " +
+                     config.activationKey + " is " + quoted(config.activationName) + ": which is meant is not clear");
+  return llvm::Error::success();
+}
 
-  config.layerNormEps = family.eps;
+llvm::Error readNorms(const JsonObject &object, ModelConfig &config) {
+  const ConfigFamily &family = *config.family;
+  const ConfigKey &spelling = family.keys->eps;
+  config.normEps = family.eps;
+  config.normEpsKey = spelling.name.str();
   if (family.epsIsFixed) {
-    if (object.has("layer_norm_eps"))
-      config.notes.push_back("layer_norm_eps is not read: " + config.modelType + " has an eps of its own");
+    if (object.has(config.normEpsKey))
+      config.notes.push_back(config.normEpsKey + " is not read: " + config.modelType + " has an eps of its own");
     return llvm::Error::success();
   }
-  llvm::StringRef key = object.has("layer_norm_eps") || !object.has("norm_eps") ? "layer_norm_eps" : "norm_eps";
-  llvm::Expected<std::optional<double>> eps = object.number(key);
+  llvm::Expected<std::string> key = spellingOf(object, spelling);
+  if (!key)
+    return key.takeError();
+  llvm::Expected<std::optional<double>> eps = object.number(*key);
   if (!eps)
     return eps.takeError();
   if (!*eps)
-    config.defaults.push_back("layer_norm_eps");
-  config.layerNormEps = eps->value_or(family.eps);
-  if (!(static_cast<float>(config.layerNormEps) > 0 && config.layerNormEps <= 1))
-    return makeError(object.where(key) + ": " + describeJson(*object.raw().get(key)) +
+    config.defaults.push_back(config.normEpsKey);
+  config.normEps = eps->value_or(family.eps);
+  if (!(static_cast<float>(config.normEps) > 0 && config.normEps <= 1))
+    return makeError(object.where(*key) + ": " + describeJson(*object.raw().get(*key)) +
                      " found, a number above 0 in f32 and at most 1 wanted");
+  // Published ModernBERT configs have both; its code reads its own.
+  llvm::StringRef usual = "layer_norm_eps";
+  if (usual != spelling.name && usual != spelling.other && object.has(usual) &&
+      object.raw().get(usual)->getAsNumber() != config.normEps)
+    config.notes.push_back("layer_norm_eps is not read: " + config.modelType + " has " + config.normEpsKey);
   return llvm::Error::success();
+}
+
+llvm::Error readFunctions(const JsonObject &object, ModelConfig &config) {
+  if (llvm::Error error = readInnerActivation(object, config))
+    return error;
+  if (llvm::Error error = readNorms(object, config))
+    return error;
+  const ConfigFamily &family = *config.family;
+  for (auto [rule, out] :
+       {std::pair(&family.attentionBias, &config.attentionBias), std::pair(&family.upBias, &config.upBias),
+        std::pair(&family.downBias, &config.downBias), std::pair(&family.normBias, &config.normBias)})
+    if (llvm::Error error = readSwitch(object, config, *rule, *out))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error readHead(const JsonObject &object, ModelConfig &config) {
+  for (const std::string &name : config.architectures) {
+    ModelHead head = llvm::StringRef(name).ends_with("ForSequenceClassification") ? ModelHead::SequenceClassification
+                     : llvm::StringRef(name).ends_with("ForTokenClassification")  ? ModelHead::TokenClassification
+                                                                                  : ModelHead::None;
+    if (head == ModelHead::None)
+      continue;
+    if (config.head != ModelHead::None && config.head != head)
+      return makeError(object.where("architectures") + " has both " + config.headSource + " and " + name +
+                       ": which head to build is not clear");
+    config.head = head;
+    config.headSource = name;
+  }
+  return llvm::Error::success();
+}
+
+/// How a classifier pools and what lies between. Values are judged only where there may be a classifier; a checkpoint of
+/// another kind may hold any.
+llvm::Error readClassifier(const JsonObject &object, ModelConfig &config) {
+  const ConfigFamily &family = *config.family;
+  if (config.head == ModelHead::None && !config.architectures.empty())
+    return llvm::Error::success();
+  if (!family.poolings.empty()) {
+    llvm::Expected<std::string> key = spellingOf(object, family.poolingKey);
+    if (!key)
+      return key.takeError();
+    config.classifier.poolingKey = *key;
+    llvm::Expected<std::optional<std::string>> pooling = object.string(*key);
+    if (!pooling)
+      return pooling.takeError();
+    if (!*pooling)
+      config.defaults.push_back(*key);
+    std::string stated = pooling->value_or(family.poolings.front().transformers.str()), known;
+    for (const PoolingName &each : family.poolings) {
+      if (stated == each.transformers)
+        config.classifier.pooling = each.name.str();
+      known += (known.empty() ? "" : ", ") + each.transformers.str();
+    }
+    if (config.classifier.pooling.empty())
+      return makeError(object.where(*key) + " " + quoted(stated) + " is not a pooling of " + config.modelType +
+                       " classifiers; known: " + known);
+  }
+  if (!family.classifierKeys)
+    return llvm::Error::success();
+  llvm::Expected<std::optional<std::string>> act = object.string("classifier_activation");
+  if (!act)
+    return act.takeError();
+  if (!*act)
+    config.defaults.push_back("classifier_activation");
+  config.classifier.activationName = act->value_or("gelu");
+  llvm::Expected<std::string> known = readActivation(object, "classifier_activation", "gelu");
+  if (!known)
+    return known.takeError();
+  config.classifier.activation = *known;
+  return readSwitch(object, config, {"classifier_bias", false}, config.classifier.denseBias);
 }
 
 llvm::Error readLabels(const JsonObject &object, ModelConfig &config) {
@@ -270,6 +340,53 @@ llvm::Error readLabels(const JsonObject &object, ModelConfig &config) {
 
 } // namespace
 
+llvm::Expected<std::string> spellingOf(const JsonObject &object, const ConfigKey &key) {
+  if (key.other.empty() || !object.has(key.other))
+    return key.name.str();
+  if (!object.has(key.name))
+    return key.other.str();
+  const llvm::json::Value &a = *object.raw().get(key.name), &b = *object.raw().get(key.other);
+  if (a != b && !key.mayDiffer)
+    return makeError(object.where(key.name) + " is " + describeJson(a) + " and " + key.other + " is " +
+                     describeJson(b) + ": two names of one value, which is meant is not clear");
+  return key.name.str();
+}
+
+llvm::Error readDefaulted(const JsonObject &object, ModelConfig &config, llvm::StringRef key, int64_t fallback,
+                          int64_t least, int64_t &out) {
+  llvm::Expected<std::optional<int64_t>> value = object.integer(key, least, kMostDimension);
+  if (!value)
+    return value.takeError();
+  if (!*value)
+    config.defaults.push_back(key.str());
+  out = value->value_or(fallback);
+  return llvm::Error::success();
+}
+
+llvm::Error readSwitch(const JsonObject &object, ModelConfig &config, const ConfigSwitch &rule, bool &out) {
+  out = rule.value;
+  if (rule.key.empty())
+    return llvm::Error::success();
+  llvm::Expected<std::optional<bool>> value = object.boolean(rule.key);
+  if (!value)
+    return value.takeError();
+  if (!*value && !llvm::is_contained(config.defaults, rule.key))
+    config.defaults.push_back(rule.key.str());
+  out = value->value_or(rule.value);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> readActivation(const JsonObject &object, llvm::StringRef key, llvm::StringRef fallback) {
+  llvm::Expected<std::optional<std::string>> name = object.string(key);
+  if (!name)
+    return name.takeError();
+  std::optional<std::string> known = activationFor(name->value_or(fallback.str()));
+  if (!known)
+    return makeError(object.where(key) + " " + quoted(**name) +
+                     " is not an activation that is compiled; known: " + knownActivations());
+  return *known;
+}
+
 std::optional<std::string> activationFor(llvm::StringRef transformersName) {
   for (const ActivationName &name : kActivations)
     if (name.transformers == transformersName)
@@ -298,23 +415,12 @@ llvm::Expected<ModelConfig> parseModelConfig(llvm::StringRef text, llvm::StringR
     return architectures.takeError();
   if (*architectures)
     config.architectures = std::move(**architectures);
-  for (auto read : {checkType, readSizes, readFamilySizes, readPositions, readFunctions, readLabels})
+  for (auto read : {checkType, readSizes, readHeads, readFamilySizes, readPositions, readFunctions, readLayerAttention,
+                    readHead, readClassifier, readDecision, readLabels})
     if (llvm::Error error = read(*object, config))
       return std::move(error);
-  if (llvm::Error error = checkUnsupported(*object))
+  if (llvm::Error error = checkUnsupported(*object, config))
     return std::move(error);
-  for (const std::string &name : config.architectures) {
-    ModelHead head = llvm::StringRef(name).ends_with("ForSequenceClassification") ? ModelHead::SequenceClassification
-                     : llvm::StringRef(name).ends_with("ForTokenClassification")  ? ModelHead::TokenClassification
-                                                                                  : ModelHead::None;
-    if (head == ModelHead::None)
-      continue;
-    if (config.head != ModelHead::None && config.head != head)
-      return makeError(object->where("architectures") + " has both " + config.headSource + " and " + name +
-                       ": which head to build is not clear");
-    config.head = head;
-    config.headSource = name;
-  }
   return config;
 }
 

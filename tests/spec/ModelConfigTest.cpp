@@ -46,7 +46,7 @@ TEST(ModelConfigTest, ReadsABertConfig) {
   EXPECT_EQ(c.maxPositions, 48);
   EXPECT_EQ(c.typeVocabSize, 2);
   EXPECT_EQ(c.activation, "gelu_erf");
-  EXPECT_EQ(c.layerNormEps, 1e-12);
+  EXPECT_EQ(c.normEps, 1e-12);
   EXPECT_TRUE(c.defaults.empty());
 }
 
@@ -63,10 +63,10 @@ TEST(ModelConfigTest, R9_ActivationsByExactName) {
 }
 
 TEST(ModelConfigTest, R10_EpsFromTheConfigOrTheFamilyDefaultStated) {
-  EXPECT_EQ(parsed(config("\"layer_norm_eps\": 1e-5")).layerNormEps, 1e-5);
-  EXPECT_EQ(parsed(config("\"norm_eps\": 1e-6", {"layer_norm_eps"})).layerNormEps, 1e-6);
+  EXPECT_EQ(parsed(config("\"layer_norm_eps\": 1e-5")).normEps, 1e-5);
+  EXPECT_EQ(parsed(config("\"norm_eps\": 1e-6", {"layer_norm_eps"})).normEps, 1e-6);
   ModelConfig c = parsed(config("", {"layer_norm_eps"}));
-  EXPECT_EQ(c.layerNormEps, 1e-12);
+  EXPECT_EQ(c.normEps, 1e-12);
   EXPECT_EQ(c.defaults, std::vector<std::string>{"layer_norm_eps"});
   for (const char *value : {"-1", "0", "1e-60", "2"})
     expectParts(refusal(config("\"layer_norm_eps\": " + std::string(value))),
@@ -116,11 +116,13 @@ TEST(ModelConfigTest, OtherFamiliesAreRefusedWithTheReason) {
         std::pair("deberta", "disentangled"), std::pair("deberta-v2", "disentangled"), std::pair("llama", "causal"),
         std::pair("xlm-roberta-xl", "before attention"), std::pair("longformer", "sparse attention"),
         std::pair("xmod", "adapter"), std::pair("xlnet", "relative position"),
-        std::pair("modernbert", "not compiled yet"), std::pair("new", "GTE"),
-        std::pair("bertt", "not a family that is known"), std::pair("", "not a family")})
+        std::pair("nomic_bert_moe", "mixtures of experts"), std::pair("bertt", "not a family that is known"),
+        std::pair("", "not a family")})
     expectParts(refusal(config("\"model_type\": \"" + std::string(type) + "\"")),
                 {"dir/config.json: model_type \"" + std::string(type) + "\" is refused: ", reason,
-                 "; known: bert, roberta, xlm-roberta, camembert, distilbert, electra, albert"});
+                 "; known: bert, roberta, xlm-roberta, camembert, distilbert, electra, albert, modernbert, nomic_bert, "
+                 "gte, new, "
+                 "eurobert, jina_embeddings_v3"});
 }
 
 TEST(ModelConfigTest, AMissingModelTypeIsTakenFromTheWholeClassName) {
@@ -174,7 +176,7 @@ TEST(ModelConfigTest, DistilBertHasKeysOfItsOwnOrBertsAndAFixedEps) {
   EXPECT_EQ(c.heads, 4);
   EXPECT_EQ(c.intermediateSize, 64);
   EXPECT_EQ(c.activation, "relu");
-  EXPECT_EQ(c.layerNormEps, 1e-12);
+  EXPECT_EQ(c.normEps, 1e-12);
   EXPECT_EQ(c.typeVocabSize, 0);
   EXPECT_EQ(c.hiddenSizeKey, "dim");
   EXPECT_EQ(c.intermediateSizeKey, "hidden_dim");
