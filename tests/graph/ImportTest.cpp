@@ -335,7 +335,7 @@ TEST_F(ImportTest, StoredAndStagesAreAdded) {
               {"batten.stored \"bert.embeddings.position_ids\" in \"\" file \"model.safetensors\" : tensor<1x72xi64>",
                "batten.stage @text [[32, 8, 0], [128, 32, 0], [512, 64, 0], [2048, 256, 0]]", "stage = @text"});
   EXPECT_TRUE(mlir::parseSourceString<mlir::ModuleOp>(text, &context)) << text;
-  LaneSpec lane{"embed", "encodd", "text", {}, {}, {}, "b.toml:3:1"};
+  LaneSpec lane{"embed", "encodd", "text", {}, {}, {}, {}, "b.toml:3:1"};
   expectParts(errorText(addStages(*model.module, {}, lane)), {"b.toml:3:1", "no graph @encodd", "'encode'"});
   StageSpec stage{"encode", {{1, 1, 0}}, "b.toml:9:1"};
   expectParts(errorText(addStages(*model.module, stage, {})), {"b.toml:9:1", "\"encode\"", "name of a graph"});
