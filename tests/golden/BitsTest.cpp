@@ -1,6 +1,6 @@
 // The bits contract: a sequence gives the same bits alone, in any batch, at any place, in any bucket, on any number of
 // threads and on every CPU target (R22). Where it doesn't, the first step that differs is named.
-#include "tests/golden/RandomBert.h"
+#include "tests/golden/RandomModel.h"
 #include "tests/golden/Running.h"
 
 #include <cstring>
@@ -17,8 +17,7 @@ constexpr int kSequences = 40, kBatches = 100;
 
 /// Rows of one sequence of an output.
 std::vector<float> rowsOf(const Rows &rows, const PackedBatch &batch, uint32_t seq) {
-  bool tokens = rows.rows == batch.cu.back() && rows.rows != batch.seqs();
-  int64_t begin = tokens ? batch.cu[seq] : seq, end = tokens ? batch.cu[seq + 1] : seq + 1;
+  auto [begin, end] = batch.rowsOf(rows.kind, seq);
   return {rows.values.begin() + begin * rows.width, rows.values.begin() + end * rows.width};
 }
 
@@ -26,7 +25,8 @@ bool sameBits(const std::vector<float> &a, const std::vector<float> &b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-/// Mixed lengths: empty ones, tiles and blocks and one more or less, primes, two past a key block.
+/// Mixed lengths: empty ones, tiles, windows and blocks and one more or less, primes, two past a key block. Markers: none, a
+/// few, repeated ones and more than tokens; types of all kinds.
 PackedBatch makeSequences(int64_t vocab, uint64_t seed) {
   const int lengths[kSequences] = {0,   1,   2,   3,   5,   7,   11,  13,  14,  15,  16, 17,  0,  28,
                                    29,  31,  32,  33,  47,  53,  63,  64,  65,  79,  97, 0,   96, 1,
@@ -38,7 +38,12 @@ PackedBatch makeSequences(int64_t vocab, uint64_t seed) {
       out.ids.push_back(static_cast<int32_t>(random() % vocab));
       out.types.push_back(static_cast<int32_t>(random() % 2));
     }
+    int markers = length ? static_cast<int>(random() % 7) : 0;
+    for (int i = 0; i < markers * (markers == 6 ? 8 : 1); ++i)
+      out.markers.push_back(static_cast<int32_t>(random() % length));
     out.cu.push_back(out.cu.back() + length);
+    out.cuMarkers.push_back(static_cast<int32_t>(out.markers.size()));
+    out.seqTypes.push_back(static_cast<int32_t>(random() % 3));
   }
   return out;
 }
@@ -51,10 +56,9 @@ struct Trace {
 
 void recordStep(void *user, uint32_t, uint32_t rowKind, const batten_output_view_t *view) {
   Trace &trace = *static_cast<Trace *>(user);
-  uint32_t begin = rowKind == 0 ? trace.batch->cu[trace.seq] : trace.seq;
-  uint32_t end = rowKind == 0 ? trace.batch->cu[trace.seq + 1] : trace.seq + 1;
+  auto [begin, end] = trace.batch->rowsOf(rowKind, trace.seq);
   std::vector<float> values;
-  for (uint32_t r = begin; r < end; ++r) {
+  for (int64_t r = begin; r < end; ++r) {
     const float *row =
         reinterpret_cast<const float *>(static_cast<const uint8_t *>(view->data) + r * view->strideBytes);
     values.insert(values.end(), row, row + view->width);
@@ -84,17 +88,35 @@ std::string firstDifference(const TestBundle &bundle, uint32_t lane, const std::
   return "no step (the outputs' copies differ)";
 }
 
-class BitsTest : public testing::Test {
+/// Writes a model and gives its path.
+using WriteModel = std::string (*)(const TempDir &);
+constexpr int64_t kVocab = 61;
+
+std::string writeBert(const TempDir &dir) {
+  RandomBert model;
+  model.seed = kSeed;
+  model.vocab = kVocab;
+  return model.write(dir, "model");
+}
+
+/// Windows of 32 keys on either side, rotary positions, markers, types; lanes decide, embed and encode.
+std::string writeDecision(const TempDir &dir) {
+  RandomDecision model;
+  model.seed = kSeed;
+  model.vocab = kVocab;
+  return model.write(dir, "model");
+}
+
+class BitsTest : public testing::TestWithParam<WriteModel> {
 protected:
   void SetUp() override {
     std::printf("seed %lu\n", kSeed);
-    RandomBert model;
-    model.seed = kSeed;
-    std::string path = model.write(dir, "model");
-    dir.write("buckets.txt", "stage tokens seqs markers\ntext 64 8 0\ntext 300 16 0\ntext 1200 48 0\ntext 6000 64 0\n");
+    std::string path = GetParam()(dir);
+    dir.write("buckets.txt",
+              "stage tokens seqs markers\ntext 64 8 400\ntext 300 16 800\ntext 1200 48 2400\ntext 6000 64 3200\n");
     blobs = TestBundle::compile(path, dir.path("buckets.txt"));
     ASSERT_TRUE(blobs);
-    all = makeSequences(model.vocab, kSeed);
+    all = makeSequences(kVocab, kSeed);
     targets = runnableTargets();
     ASSERT_FALSE(targets.empty());
   }
@@ -111,7 +133,7 @@ protected:
   std::vector<std::string> targets;
 };
 
-TEST_F(BitsTest, R22_AloneInAnyBatchBucketThreadCountAndTarget) {
+TEST_P(BitsTest, R22_AloneInAnyBatchBucketThreadCountAndTarget) {
   std::mt19937_64 random(kSeed + 1);
   auto reference = TestBundle::open(blobs, targets.front());
   ASSERT_TRUE(reference);
@@ -169,7 +191,7 @@ TEST_F(BitsTest, R22_AloneInAnyBatchBucketThreadCountAndTarget) {
 }
 
 /// A bucket far larger than the batch, and one that it fills to the last token and sequence.
-TEST_F(BitsTest, R34_EveryBucketGivesTheSameBits) {
+TEST_P(BitsTest, R34_EveryBucketGivesTheSameBits) {
   for (const std::string &target : targets) {
     auto bundle = TestBundle::open(blobs, target);
     ASSERT_TRUE(bundle);
@@ -184,5 +206,7 @@ TEST_F(BitsTest, R34_EveryBucketGivesTheSameBits) {
         EXPECT_TRUE(sameBits(rows.values, want[name].values)) << target << " bucket " << bucket << " " << name;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Bert, BitsTest, testing::Values(writeBert));
 
 } // namespace

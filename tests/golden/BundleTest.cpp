@@ -1,6 +1,6 @@
 // Bundles as files: byte-identical compiles (R48), a killed compile (R47), eight compilers and a reader on one path (R47),
 // a real bundle cut and mixed up (R50), peak memory of a compile (R39).
-#include "tests/golden/RandomBert.h"
+#include "tests/golden/RandomModel.h"
 #include "tests/golden/Running.h"
 
 #include <atomic>

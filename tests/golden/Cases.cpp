@@ -11,7 +11,26 @@ namespace batten::test {
 
 std::string goldenPath(const std::string &directory) { return std::string(BATTEN_TEST_GOLDENS) + "/" + directory; }
 
+std::pair<int64_t, int64_t> PackedBatch::rowsOf(uint32_t rowKind, uint32_t seq) const {
+  if (rowKind == 1)
+    return {seq, seq + 1};
+  const std::vector<int32_t> &offsets = rowKind == 0 ? cu : cuMarkers;
+  if (offsets.size() < seq + 2)
+    return {offsets.back(), offsets.back()};
+  return {offsets[seq], offsets[seq + 1]};
+}
+
 void PackedBatch::append(const PackedBatch &other, uint32_t seq) {
+  if (seqTypes.empty() && !other.seqTypes.empty())
+    seqTypes.resize(seqs(), 0);
+  if (!other.seqTypes.empty())
+    seqTypes.push_back(other.seqTypes[seq]);
+  else if (!seqTypes.empty())
+    seqTypes.push_back(0);
+  auto [firstMarker, lastMarker] = other.rowsOf(2, seq);
+  markers.insert(markers.end(), other.markers.begin() + firstMarker, other.markers.begin() + lastMarker);
+  cuMarkers.resize(seqs() + 1, cuMarkers.back());
+  cuMarkers.push_back(static_cast<int32_t>(markers.size()));
   int32_t begin = other.cu[seq], end = other.cu[seq + 1];
   if (types.empty() && !other.types.empty())
     types.resize(ids.size(), 0);
@@ -56,6 +75,14 @@ llvm::Expected<Golden> loadGolden(const std::string &directory) {
       error = llvm::joinErrors(std::move(error), readTensor(*file, tensor, "I32", entry.batch.types));
     } else if (rest == "cu_seqlens") {
       error = llvm::joinErrors(std::move(error), readTensor(*file, tensor, "I32", entry.batch.cu));
+    } else if (rest == "markers") {
+      error = llvm::joinErrors(std::move(error), readTensor(*file, tensor, "I32", entry.batch.markers));
+    } else if (rest == "cu_markers") {
+      error = llvm::joinErrors(std::move(error), readTensor(*file, tensor, "I32", entry.batch.cuMarkers));
+    } else if (rest == "seq_types") {
+      error = llvm::joinErrors(std::move(error), readTensor(*file, tensor, "I32", entry.batch.seqTypes));
+    } else if (rest.starts_with("trace/") || rest.starts_with("kime/")) {
+      continue; // hidden states within, and another system's outputs
     } else if (rest.consume_front("out/")) {
       Rows &rows = entry.outputs[rest.str()];
       rows.rows = tensor.shape.at(0);
@@ -78,9 +105,9 @@ llvm::Expected<Golden> loadGolden(const std::string &directory) {
     return json.takeError();
   const llvm::json::Object *root = json->getAsObject();
   const llvm::json::Object *noise = root ? root->getObject("float32_noise") : nullptr;
-  if (!noise)
+  if (!noise && !llvm::StringRef(directory).starts_with("laya-")) // those state another system's errors, case by case
     return llvm::createStringError("%s/cases.json has no float32_noise", directory.c_str());
-  for (const auto &[output, figures] : *noise)
+  for (const auto &[output, figures] : noise ? *noise : llvm::json::Object())
     if (const llvm::json::Object *object = figures.getAsObject())
       if (auto value = object->getNumber("abs"))
         golden.noise[output.str()] = *value;

@@ -94,6 +94,10 @@ batten_batch_t viewOf(const PackedBatch &batch) {
   view.tokenIds = batch.ids.data();
   view.tokenTypes = batch.types.empty() ? nullptr : batch.types.data();
   view.cuSeqlens = batch.cu.data();
+  view.markers = batch.markers.data();
+  view.cuMarkers = batch.markers.empty() ? nullptr : batch.cuMarkers.data();
+  view.seqTypes = batch.seqTypes.empty() ? nullptr : batch.seqTypes.data();
+  view.markerCount = static_cast<uint32_t>(batch.markers.size());
   view.tokenCount = static_cast<uint32_t>(batch.ids.size());
   view.seqCount = batch.seqs();
   return view;
@@ -117,6 +121,7 @@ Outputs TestExecutor::run(uint32_t lane, const PackedBatch &batch, int bucket) {
     batten_output_info_t output;
     EXPECT_EQ(batten_bundle_get_output(bundle, lane, i, &output), BATTEN_OK);
     Rows &rows = outputs[str(output.name)];
+    rows.kind = output.rowKind;
     rows.rows = views[i].rows;
     rows.width = views[i].width;
     rows.values.resize(rows.rows * rows.width);
