@@ -13,6 +13,10 @@
 
 namespace batten {
 
+/// Inputs for a lane's self-test: sequences of mixed length, an empty one among them, as many as the smallest bucket holds
+/// (the smallest with markers where the lane reads them); types and markers where it reads them. No digest yet.
+ManifestSelfTest makeSelfTestInputs(const Manifest &manifest, uint32_t lane);
+
 /// Opens the bundle in a directory, or in blobs, and adds a self-test for each lane to the manifest. Where this machine
 /// runs none of its targets it adds none, and a note that says so.
 ///

@@ -46,8 +46,13 @@ static llvm::Error checkIndices(const Manifest &m) {
   std::sort(seen.begin(), seen.end());
   if (std::adjacent_find(seen.begin(), seen.end()) != seen.end())
     return makeError("manifest: two plans of one target, lane and bucket");
+  auto has = [](const std::optional<std::vector<uint32_t>> &values, size_t count) {
+    return !values || values->size() == count;
+  };
   for (const ManifestSelfTest &test : m.selfTests)
-    if (test.lane >= m.lanes.size() || test.cuSeqlens.empty() || (test.types && test.types->size() != test.ids.size()))
+    if (test.lane >= m.lanes.size() || test.cuSeqlens.empty() || !has(test.types, test.ids.size()) ||
+        !has(test.cuMarkers, test.cuSeqlens.size()) || !has(test.seqTypes, test.cuSeqlens.size() - 1) ||
+        (!test.cuMarkers && !test.markers.empty()))
       return makeError("manifest: a self-test of lane " + llvm::Twine(test.lane) + " is out of range");
   return llvm::Error::success();
 }
@@ -112,15 +117,21 @@ static void addSelfTests(const Manifest &m, SectionFile &file) {
     words.insert(words.end(), values.begin(), values.end());
     return first;
   };
+  auto addIfAny = [&](const std::optional<std::vector<uint32_t>> &values) {
+    return values ? add(*values) : UINT32_MAX;
+  };
   for (const ManifestSelfTest &test : m.selfTests) {
     batten_self_test_t record = {};
     record.lane = test.lane;
     record.tokens = static_cast<uint32_t>(test.ids.size());
     record.seqs = static_cast<uint32_t>(test.cuSeqlens.size() - 1);
+    record.markers = static_cast<uint32_t>(test.markers.size());
     record.ids = add(test.ids);
-    record.types = test.types ? add(*test.types) : UINT32_MAX;
+    record.types = addIfAny(test.types);
     record.cuSeqlens = add(test.cuSeqlens);
-    record.markerPos = record.cuMarkers = record.seqTypes = UINT32_MAX;
+    record.markerPos = test.cuMarkers ? add(test.markers) : UINT32_MAX;
+    record.cuMarkers = addIfAny(test.cuMarkers);
+    record.seqTypes = addIfAny(test.seqTypes);
     std::copy(test.digest.begin(), test.digest.end(), record.digest);
     tests.push_back(record);
   }

@@ -57,12 +57,14 @@ struct ManifestPlan {
   uint32_t lane, bucket, target, file;
 };
 
-/// Inputs of a lane and the digest of its outputs (batten_self_test_t).
+/// Inputs of a lane and the digest of its outputs (batten_self_test_t). An array that the lane doesn't read is absent.
 struct ManifestSelfTest {
   uint32_t lane = 0;
   std::vector<uint32_t> ids, cuSeqlens;
   std::optional<std::vector<uint32_t>> types;
   Digest digest = {};
+  std::vector<uint32_t> markers = {};
+  std::optional<std::vector<uint32_t>> cuMarkers = {}, seqTypes = {};
 };
 
 struct Manifest {

@@ -210,8 +210,14 @@ Status checkAndFillBatch(const batten_batch_t &batch, const batten_lane_t &lane,
   kernelBatch.ids = tables.ids;
   kernelBatch.types = lane.typeCount && batch.tokenTypes ? tables.types : nullptr;
   kernelBatch.cuSeqlens = tables.cuSeqlens;
-  kernelBatch.cuMarkers = batch.cuMarkers ? tables.cuMarkers : nullptr;
-  kernelBatch.seqTypes = lane.seqTypeCount && batch.seqTypes ? tables.seqTypes : nullptr;
+  // What a lane reads and the caller left out is none and 0: kernels get it written out.
+  const bool readsMarkers = lane.inputs & BATTEN_INPUT_MARKERS;
+  if (readsMarkers && !batch.cuMarkers)
+    std::memset(tables.cuMarkers, 0, (u64{batch.seqCount} + 1) * sizeof(u32));
+  if (lane.seqTypeCount && !batch.seqTypes)
+    std::memset(tables.seqTypes, 0, u64{batch.seqCount} * sizeof(u32));
+  kernelBatch.cuMarkers = readsMarkers || batch.cuMarkers ? tables.cuMarkers : nullptr;
+  kernelBatch.seqTypes = lane.seqTypeCount ? tables.seqTypes : nullptr;
   kernelBatch.position = tables.position;
   kernelBatch.seqOf = tables.seqOf;
   kernelBatch.markerRow = tables.markerRow;

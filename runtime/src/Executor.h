@@ -55,6 +55,7 @@ private:
   void resolve(const Plan &plan, PlanRun &run) noexcept;
   [[nodiscard]] Status chooseBucket(u32 lane, u32 wanted, const batten_batch_t &batch, u32 *bucket,
                                     batten_error_t &error) const noexcept;
+  [[nodiscard]] Status noLane(u32 lane, batten_error_t &error) const noexcept;
   [[nodiscard]] Status checkOutputs(u32 lane, const batten_batch_t &batch, const batten_output_view_t *outputs,
                                     u32 outputCount, batten_error_t &error) const noexcept;
   void fillOutputs(u32 lane, u32 bucket, batten_output_view_t *outputs, u32 outputCount) const noexcept;

@@ -81,11 +81,16 @@ Status Executor::checkOutputs(u32 lane, const batten_batch_t &batch, const batte
   return BATTEN_OK;
 }
 
+Status Executor::noLane(u32 lane, batten_error_t &error) const noexcept {
+  const u64 count = bundle_->manifest().lanes.count;
+  return Report(error, {}).fail(BATTEN_BAD_ARGUMENT, "", 0, lane, count, "no lane %u, the bundle has %llu", lane,
+                                static_cast<unsigned long long>(count));
+}
+
 Status Executor::check(u32 lane, const batten_batch_t &batch, u32 *bucket, batten_error_t &error) const noexcept {
   u32 found = 0;
   if (lane >= bundle_->manifest().lanes.count)
-    return Report(error, {}).fail(BATTEN_BAD_ARGUMENT, "", 0, lane, bundle_->manifest().lanes.count, "no lane %u",
-                                  lane);
+    return noLane(lane, error);
   BATTEN_TRY(chooseBucket(lane, kAnyBucket, batch, &found, error));
   BATTEN_TRY(checkBatch(batch, bundle_->manifest().lanes.at(lane), error));
   if (bucket)
@@ -98,7 +103,7 @@ Status Executor::run(u32 lane, u32 bucket, const batten_batch_t &batch, batten_o
   const Manifest &manifest = bundle_->manifest();
   const Report report(error, {});
   if (lane >= manifest.lanes.count)
-    return report.fail(BATTEN_BAD_ARGUMENT, "", 0, lane, manifest.lanes.count, "no lane %u", lane);
+    return noLane(lane, error);
   if (bucket != kAnyBucket && bucket >= manifest.bucketCount(lane))
     return report.fail(BATTEN_BAD_ARGUMENT, "", 0, bucket, manifest.bucketCount(lane), "no bucket %u", bucket);
   u32 chosen = 0;

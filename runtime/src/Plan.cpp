@@ -211,6 +211,12 @@ Status Plan::verifySteps(const Report &report) noexcept {
   return BATTEN_OK;
 }
 
+// Kernels that gather, pool or decide read rows of a finer kind than those that they count: markers are token rows,
+// sequences have tokens and markers. Never the other way.
+static bool mayRead(u32 counted, u32 read) noexcept {
+  return read == counted || read == BATTEN_ROWS_TOKENS || (read == BATTEN_ROWS_MARKERS && counted == BATTEN_ROWS_SEQS);
+}
+
 // Inputs first, the output last; one output. In place only as the last input, where the kernel allows it.
 Status Plan::verifyOperands(u32 step, const batten_step_t &record, const batten_kernel_t &kernel,
                             const Report &report) noexcept {
@@ -234,9 +240,8 @@ Status Plan::verifyOperands(u32 step, const batten_step_t &record, const batten_
     if (k != last && operand.index == output.index)
       return report.fail(BATTEN_CORRUPT, "STEPS", step, operand.index, buffers.count,
                          "reads buffer %u, which it overwrites", operand.index);
-    // Kernels that gather read token rows for each row of another kind.
     u32 rowKind = buffers.at(operand.index).rowKind;
-    if (rowKind != record.rowKind && (k == last || rowKind != BATTEN_ROWS_TOKENS))
+    if (k == last ? rowKind != record.rowKind : !mayRead(record.rowKind, rowKind))
       return report.fail(BATTEN_CORRUPT, "STEPS", step, rowKind, record.rowKind,
                          "counts rows of kind %u, buffer %u has kind %u", record.rowKind, operand.index, rowKind);
   }

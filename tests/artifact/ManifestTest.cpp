@@ -41,6 +41,7 @@ Manifest sound() {
   m.notes = {{"family", "bert"}, {"pooling", "mean"}, {"family2", "bert"}};
   m.selfTests.push_back({0, {1, 2, 3}, {0, 1, 3}, std::vector<uint32_t>{0, 0, 1}, {}});
   m.selfTests.push_back({1, {4}, {0, 1}, std::nullopt, {}});
+  m.selfTests.push_back({1, {4, 5}, {0, 2}, std::nullopt, {}, {1, 0, 1}, {{0, 3}}, {{2}}});
   return m;
 }
 
@@ -103,13 +104,21 @@ TEST(ManifestTest, RecordsHoldWhatWasPutIn) {
   EXPECT_EQ(notes[0].value.offset, notes[2].value.offset) << "equal strings are shared";
   auto tests = recordsOf<batten_self_test_t>(*bytes, BATTEN_SECTION_SELF_TESTS);
   auto words = recordsOf<uint32_t>(*bytes, BATTEN_SECTION_WORDS);
-  ASSERT_EQ(tests.size(), 2u);
+  ASSERT_EQ(tests.size(), 3u);
   EXPECT_EQ(tests[0].tokens, 3u);
   EXPECT_EQ(tests[0].seqs, 2u);
   EXPECT_EQ(words[tests[0].types + 2], 1u);
   EXPECT_EQ(words[tests[0].cuSeqlens + 2], 3u);
   EXPECT_EQ(tests[1].types, UINT32_MAX);
   EXPECT_EQ(words[tests[1].ids], 4u);
+  EXPECT_EQ(tests[1].markers, 0u);
+  for (uint32_t absent : {tests[1].markerPos, tests[1].cuMarkers, tests[1].seqTypes})
+    EXPECT_EQ(absent, UINT32_MAX);
+  EXPECT_EQ(tests[2].markers, 3u);
+  EXPECT_EQ(words[tests[2].markerPos], 1u);
+  EXPECT_EQ(words[tests[2].markerPos + 2], 1u);
+  EXPECT_EQ(words[tests[2].cuMarkers + 1], 3u);
+  EXPECT_EQ(words[tests[2].seqTypes], 2u);
 }
 
 TEST(ManifestTest, DigestCoversTheFileWithoutItself) {
@@ -142,6 +151,9 @@ TEST(ManifestTest, RefusesOurOwnMistakes) {
   expectParts(refusal([](Manifest &m) { m.lanes[0].stage = 2; }), {"\"embed\" has stage 2 of 2"});
   expectParts(refusal([](Manifest &m) { m.selfTests[0].lane = 2; }), {"self-test of lane 2"});
   expectParts(refusal([](Manifest &m) { m.selfTests[0].types->pop_back(); }), {"self-test"});
+  expectParts(refusal([](Manifest &m) { m.selfTests[2].cuMarkers->pop_back(); }), {"self-test"});
+  expectParts(refusal([](Manifest &m) { m.selfTests[2].cuMarkers.reset(); }), {"self-test"});
+  expectParts(refusal([](Manifest &m) { m.selfTests[2].seqTypes->clear(); }), {"self-test"});
 }
 
 TEST(ImageFileTest, WritesElfAndRefusesTheRest) {

@@ -132,6 +132,10 @@ TEST_F(BatchCheckTest, RefusesPrefixesThatDoNotStartAtZeroFallOrMissTheTotal) {
   expectRefused(batch, "cu_markers", 4, 5, 6, 3);
   batch = good_, batch.cuMarkers[0] = 1;
   expectRefused(batch, "cu_markers", 0, 1, 0, 0);
+  batch = good_, batch.cuMarkers[4] = -6;
+  expectRefused(batch, "cu_markers", 4, -6, 4, 3);
+  batch = good_, batch.markers = {0}, batch.cuMarkers = {0, 2, 2, 2, 1}; // past the total before it falls
+  expectRefused(batch, "cu_markers", 1, 2, 1, 0);
 }
 
 TEST_F(BatchCheckTest, RefusesSequencesLongerThanTheModel) {

@@ -293,6 +293,17 @@ TEST_F(ExecutorTest, ProfileCountsRunsAndTimes) {
     EXPECT_EQ(batten_executor_get_step_time(executor.get(), 0, 2, 8, &time, &runs), BATTEN_BAD_ARGUMENT);
     EXPECT_EQ(batten_executor_get_step_time(executor.get(), 0, 1, 0, &time, &runs), BATTEN_OK);
     EXPECT_EQ(time + runs, 0u); // the other buckets did nothing
+
+    // Off: what was measured is gone, and nothing is added. On again: from 0.
+    for (const bool on : {false, true}) {
+      ASSERT_EQ(batten_executor_set_profile(executor.get(), on), BATTEN_OK);
+      EXPECT_EQ(batten_executor_get_step_time(executor.get(), 0, 2, 3, &time, &runs), BATTEN_OK);
+      EXPECT_EQ(time + runs, 0u);
+      ASSERT_EQ(batten_run(executor.get(), &view, nullptr, 0, nullptr, &error_), BATTEN_OK);
+      EXPECT_EQ(batten_executor_get_step_time(executor.get(), 0, 2, 3, &time, &runs), BATTEN_OK);
+      EXPECT_EQ(runs, on ? 1u : 0u);
+      EXPECT_EQ(time > 0, on);
+    }
   }
 }
 

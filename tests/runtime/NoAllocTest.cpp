@@ -1,5 +1,6 @@
-// From the first run on nothing is allocated, freed, mapped or unmapped, on any thread. This binary has an allocator of its
-// own that counts: it stands before libc's, so that libc's own calls and those of workers count too.
+// From the first run on nothing is allocated, freed, mapped or unmapped, on any thread; and without profiling no clock is
+// read. This binary has an allocator and a clock of its own that count: they stand before libc's, so that libc's own calls
+// and those of workers count too.
 #include "TestModel.h"
 
 #include <gtest/gtest.h>
@@ -7,13 +8,14 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <ctime>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace {
 std::atomic<bool> counting{false};
-std::atomic<uint64_t> calls{0};
+std::atomic<uint64_t> calls{0}, clockReads{0};
 void count() {
   if (counting.load(std::memory_order_relaxed))
     calls.fetch_add(1, std::memory_order_relaxed);
@@ -45,6 +47,11 @@ void free(void *memory) {
 void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
   count();
   return reinterpret_cast<void *>(syscall(SYS_mmap, address, length, protection, flags, fd, offset));
+}
+int clock_gettime(clockid_t clock, timespec *time) noexcept {
+  if (counting.load(std::memory_order_relaxed))
+    clockReads.fetch_add(1, std::memory_order_relaxed);
+  return static_cast<int>(syscall(SYS_clock_gettime, clock, time));
 }
 int munmap(void *address, size_t length) {
   count();
@@ -100,6 +107,7 @@ TEST(NoAllocTest, RunsAllocateNothingFromTheFirstOn) {
         }
       counting = false;
       EXPECT_EQ(calls.exchange(0), 0u) << threads << " threads";
+      EXPECT_EQ(clockReads.exchange(0) != 0, profile) << threads << " threads";
       EXPECT_EQ(status, BATTEN_OK);
       EXPECT_EQ(refused, BATTEN_BAD_BATCH);
       EXPECT_EQ(unfit, BATTEN_NO_BUCKET);

@@ -152,3 +152,30 @@ void pool_mean_20(const batten_kernel_args_t *args, uint32_t first, uint32_t las
     }
   }
 }
+
+/* ptr: x, out. The token row of each marker. */
+void gather_markers_20(const batten_kernel_args_t *args, uint32_t first, uint32_t last, uint32_t worker) {
+  const float *x = args->ptr[0];
+  float *out = args->ptr[1];
+  (void)worker;
+  for (uint32_t m = first; m < last; ++m)
+    for (uint32_t c = 0; c < kWidth; ++c)
+      out[(uint64_t)m * kStride20 + c] = x[(uint64_t)args->batch->markerRow[m] * kStride20 + c];
+}
+
+/* ptr: table, x, gathered, out. Of each sequence: the row of its type, its first token's row, its markers' rows, added. */
+void decide_20(const batten_kernel_args_t *args, uint32_t first, uint32_t last, uint32_t worker) {
+  const float *table = args->ptr[0], *x = args->ptr[1], *gathered = args->ptr[2];
+  float *out = args->ptr[3];
+  const batten_kernel_batch_t *batch = args->batch;
+  (void)worker;
+  for (uint32_t s = first; s < last; ++s)
+    for (uint32_t c = 0; c < kWidth; ++c) {
+      float sum = table[batch->seqTypes[s] * kWidth + c];
+      if (batch->cuSeqlens[s + 1] > batch->cuSeqlens[s])
+        sum += x[(uint64_t)batch->cuSeqlens[s] * kStride20 + c];
+      for (uint32_t m = batch->cuMarkers[s]; m < batch->cuMarkers[s + 1]; ++m)
+        sum += gathered[(uint64_t)m * kStride20 + c];
+      out[(uint64_t)s * kStride20 + c] = sum;
+    }
+}

@@ -117,7 +117,7 @@ PlanSpec modelPlan(uint32_t lane, uint32_t bucketIndex, const Bucket &bucket) {
 
   auto kernel = [&](std::string_view name, uint32_t domain, uint32_t panels, uint32_t heads, uint32_t operands,
                     uint32_t mayOverwrite) {
-    auto [entry, bytes] = image().entries.at(std::string(name));
+    auto [entry, bytes] = kernelEntry(name);
     spec.kernels.push_back({spec.strings.add(name), spec.strings.add("width = 20"), entry, bytes, domain, panels,
                             panels ? 8u : 0u, heads, operands, mayOverwrite});
   };
@@ -217,6 +217,10 @@ void addTarget(BundleSpec &spec, std::string_view name, uint32_t arch, uint64_t 
   }
 }
 
+std::pair<uint64_t, uint64_t> kernelEntry(std::string_view name) { return image().entries.at(std::string(name)); }
+
+const float *wordTable() { return checkpoint().words.data(); }
+
 size_t planOf(const BundleSpec &spec, uint32_t lane, uint32_t bucket) {
   for (size_t i = 0; i < spec.plans.size(); ++i)
     if (spec.plans[i].lane == lane && spec.plans[i].bucket == bucket && spec.plans[i].target == 0)
@@ -256,6 +260,12 @@ Batch sequenceOf(const Batch &batch, uint32_t s) {
   if (!batch.types.empty())
     alone.types.assign(batch.types.begin() + begin, batch.types.begin() + end);
   alone.cuSeqlens = {0, end - begin};
+  if (!batch.cuMarkers.empty()) {
+    alone.markers.assign(batch.markers.begin() + batch.cuMarkers[s], batch.markers.begin() + batch.cuMarkers[s + 1]);
+    alone.cuMarkers = {0, batch.cuMarkers[s + 1] - batch.cuMarkers[s]};
+  }
+  if (!batch.seqTypes.empty())
+    alone.seqTypes = {batch.seqTypes[s]};
   return alone;
 }
 

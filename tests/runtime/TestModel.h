@@ -27,6 +27,10 @@ struct Bucket {
 BundleSpec modelSpec(const std::vector<Bucket> &buckets = {{8, 4, 0}, {32, 8, 0}, {200, 64, 16}});
 /// Adds a target with other features on the same image and packs.
 void addTarget(BundleSpec &spec, std::string_view name, uint32_t arch, uint64_t features);
+/// Where a kernel of TestKernels.c is in the image: offset and bytes.
+std::pair<uint64_t, uint64_t> kernelEntry(std::string_view name);
+/// The table "words", [kIds, kWidth].
+const float *wordTable();
 /// Index of the plan of a lane and bucket for target 0.
 size_t planOf(const BundleSpec &spec, uint32_t lane, uint32_t bucket);
 

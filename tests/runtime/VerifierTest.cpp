@@ -1,6 +1,6 @@
 // Every rule of manifest, packs and plans has a bundle here that breaks it and nothing else: digests are right, so that the
 // structural verifier meets the fault and must name file, section, record, value and bound.
-#include "TestModel.h"
+#include "DecisionModel.h"
 
 #include "Cpu.h"
 
@@ -324,6 +324,37 @@ TEST(PlanVerifierTest, OutputsLiveToTheEnd) {
   EXPECT_STREQ(error.section, "BUFFERS") << error.message;
   EXPECT_EQ(error.index, 5u);
   EXPECT_EQ(error.limit, 0u);
+}
+
+TEST(PlanVerifierTest, StepsReadRowsOfTheirOwnOrAFinerKindOnly) {
+  // Of lane decide: step 8 gathers markers from tokens (operands 23, 24), step 9 sequences from tokens and markers
+  // (words 25, 26, 27, output 28); buffers 0 x tokens, 1 e tokens, 4 p seqs, 5 gathered markers, 6 decision seqs.
+  batten_error_t error;
+  EXPECT_TRUE(openBlobs(Blobs(serialize(decisionSpec())), &error)) << error.message;
+  struct Refusal {
+    const char *what;
+    size_t operand;
+    uint32_t buffer;
+    uint64_t step, found, counted;
+  };
+  const Refusal refusals[] = {{"markers read sequences", 23, 4, 8, BATTEN_ROWS_SEQS, BATTEN_ROWS_MARKERS},
+                              {"tokens read markers", 19, 5, 6, BATTEN_ROWS_MARKERS, BATTEN_ROWS_TOKENS},
+                              {"tokens read sequences", 19, 4, 6, BATTEN_ROWS_SEQS, BATTEN_ROWS_TOKENS},
+                              {"markers write sequences", 24, 6, 8, BATTEN_ROWS_SEQS, BATTEN_ROWS_MARKERS},
+                              {"sequences write tokens", 28, 1, 9, BATTEN_ROWS_TOKENS, BATTEN_ROWS_SEQS},
+                              {"sequences write markers", 28, 5, 9, BATTEN_ROWS_MARKERS, BATTEN_ROWS_SEQS}};
+  for (const Refusal &c : refusals) {
+    BundleSpec spec = decisionSpec();
+    PlanSpec &bent = spec.plans[planOf(spec, 0, 0)];
+    bent.operands[c.operand].index = c.buffer;
+    if (c.operand == 28 && c.buffer == 5)
+      bent.operands[27].index = 0; // else it would read what it overwrites
+    EXPECT_FALSE(openBlobs(Blobs(serialize(spec)), &error)) << c.what;
+    EXPECT_STREQ(error.section, "STEPS") << c.what << ": " << error.message;
+    EXPECT_EQ(error.index, c.step) << c.what << ": " << error.message;
+    EXPECT_EQ(error.found, c.found) << c.what << ": " << error.message;
+    EXPECT_EQ(error.limit, c.counted) << c.what << ": " << error.message;
+  }
 }
 
 TEST(PlanVerifierTest, AcceptsLongerRecordsUnknownSectionsAndLaterMinorVersions) {

@@ -68,7 +68,8 @@ enum batten_work_domain {
 /** The batch of a run: one an executor, filled by the batch check, read by kernels.
  *
  *  Shapes: ids [tokens]; types [tokens] or NULL, which means 0 everywhere; cuSeqlens, taskStart [seqs+1];
- *          cuMarkers [seqs+1] or NULL; seqTypes [seqs] or NULL; position, seqOf [tokens]; markerRow [markers].
+ *          cuMarkers [seqs+1] and seqTypes [seqs], never NULL in a lane that reads them; position, seqOf [tokens];
+ *          markerRow [markers].
  *  Units:  position counts tokens from the sequence's start; markerRow is a token row of the batch. */
 typedef struct batten_kernel_batch {
   uint32_t rows[4]; /* tokens, seqs, markers, 1 */
