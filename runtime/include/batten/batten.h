@@ -267,7 +267,9 @@ void batten_executor_destroy(batten_executor_t *executor); /* NULL is fine; not 
 
 /** Lane 0. outputs has the lane's outputCount entries, in the lane's order; NULL with outputCount 0 skips them.
  *  *bucket, where not NULL, gets the index of the bucket used, within the lane's stage.
- *  Errors: BAD_BATCH, NO_BUCKET, BUSY, BAD_ARGUMENT. After an error the executor is as before and can run again. */
+ *  Errors: BAD_BATCH, NO_BUCKET, BUSY, BAD_ARGUMENT. After an error the executor is as before and can run again, and views
+ *  on the outputs of the run before stay valid. Counts are looked at first: a batch that no bucket holds is NO_BUCKET
+ *  whatever its values are. */
 batten_status_t batten_run(batten_executor_t *executor, const batten_batch_t *batch, batten_output_view_t *outputs,
                            uint32_t outputCount, uint32_t *bucket, batten_error_t *error);
 batten_status_t batten_run_lane(batten_executor_t *executor, uint32_t lane, const batten_batch_t *batch,
@@ -277,7 +279,8 @@ batten_status_t batten_run_lane(batten_executor_t *executor, uint32_t lane, cons
 batten_status_t batten_run_in_bucket(batten_executor_t *executor, uint32_t lane, uint32_t bucket,
                                      const batten_batch_t *batch, batten_output_view_t *outputs, uint32_t outputCount,
                                      batten_error_t *error);
-/** Checks a batch and tells its bucket, running nothing. */
+/** Checks a batch wholly and tells its bucket, running nothing. What batten_bundle_get_bucket says of that bucket, less the
+ *  batch's counts, is its slack. */
 batten_status_t batten_check_batch(const batten_executor_t *executor, uint32_t lane, const batten_batch_t *batch,
                                    uint32_t *bucket, batten_error_t *error);
 
