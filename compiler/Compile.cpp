@@ -177,37 +177,15 @@ llvm::Error Compilation::load() {
   return llvm::Error::success();
 }
 
-/// Stages of --buckets replace the spec's. A lane keeps the stage of its stage's name, else takes the one of its own name,
-/// else the only one.
 llvm::Error Compilation::applyBuckets() {
-  if (request.bucketsFile.empty())
-    return llvm::Error::success();
-  llvm::Expected<std::vector<StageSpec>> table = readBucketTable(request.bucketsFile);
-  if (!table)
-    return table.takeError();
-  std::vector<llvm::StringRef> names;
-  for (const StageSpec &stage : *table)
-    names.push_back(stage.name);
-  std::vector<bool> used(table->size());
-  for (LaneSpec &lane : spec.lanes) {
-    auto find = [&](llvm::StringRef name) { return llvm::find(names, name) - names.begin(); };
-    size_t at = find(lane.stage);
-    if (at == names.size())
-      at = find(lane.name);
-    if (at == names.size() && names.size() == 1)
-      at = 0;
-    if (at == names.size())
-      return makeError(request.bucketsFile + ": no stage for lane " + quoted(lane.name) + ": neither " +
-                       quoted(lane.stage) + " nor " + quoted(lane.name) + " is among " + joined(names));
-    lane.stage = names[at].str();
-    used[at] = true;
+  std::optional<std::vector<StageSpec>> table;
+  if (!request.bucketsFile.empty()) {
+    llvm::Expected<std::vector<StageSpec>> read = readBucketTable(request.bucketsFile);
+    if (!read)
+      return read.takeError();
+    table = std::move(*read);
   }
-  for (size_t i = 0; i < used.size(); ++i)
-    if (!used[i])
-      return makeError((*table)[i].place + ": no lane uses stage " + quoted(names[i]) + "; the lanes are " +
-                       llvm::join(llvm::map_range(spec.lanes, [](const LaneSpec &lane) { return lane.name; }), ", "));
-  spec.stages = std::move(*table);
-  return llvm::Error::success();
+  return assignStages(spec, std::move(table), request.bucketsFile, request.stages, summary.notes);
 }
 
 llvm::Error Compilation::chooseTargets() {

@@ -26,6 +26,7 @@ struct CompileRequest {
   std::string output;               ///< NAME.batten; not read by compileToMemory
   std::vector<std::string> targets; ///< "x86-64-v3", ..; empty: the spec's, or all that are known
   std::string bucketsFile;          ///< four-column table; empty: the spec's, or the default table
+  std::vector<std::string> stages;  ///< "LANE=STAGE": the stage that a lane uses; otherwise the spec's, or by its name
   std::string weights;              ///< storage; empty: the spec's, or f32
   std::string math;                 ///< empty: the spec's, or f32
   unsigned threads = 0;             ///< for the compiler itself; 0: one a target, at most the CPUs allowed

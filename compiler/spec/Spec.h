@@ -78,6 +78,15 @@ llvm::Expected<Spec> readSpec(llvm::StringRef path);
 llvm::Expected<std::vector<StageSpec>> parseBucketTable(llvm::StringRef text, llvm::StringRef path);
 llvm::Expected<std::vector<StageSpec>> readBucketTable(llvm::StringRef path);
 
+/// Replaces the spec's stages by those of a bucket table (none: they stay) and lets lanes use the stages that `assignments`
+/// name, each "LANE=STAGE". A lane without an assignment keeps the stage of its stage's name, else takes the one of its own
+/// name, else the only one. Stages that no lane uses are left out, with a note.
+///
+/// Errors: an assignment of another form, of an unknown lane, of an unknown stage, or a second one of a lane; a lane that
+/// finds no stage. `where` is the table's path for error texts.
+llvm::Error assignStages(Spec &spec, std::optional<std::vector<StageSpec>> table, llvm::StringRef where,
+                         const std::vector<std::string> &assignments, std::vector<std::string> &notes);
+
 /// The stage of the short form, `text`, for a model whose sequences have at most maxSeqTokens tokens (0: no limit).
 ///
 /// 32 x 8, 128 x 32, 512 x 64 and 2048 x 256 (tokens x sequences). On a CPU a bucket costs memory, not time, so few are

@@ -119,6 +119,14 @@ void addCompile(Program &program) {
       ->expected(1);
   command->add_option("--buckets", request.bucketsFile, "Table of buckets; otherwise the spec's, or a default one")
       ->type_name("FILE");
+  command
+      ->add_option(
+          "--stage", request.stages,
+          "The stage that a lane uses; may be repeated; otherwise the spec's stage, or the table's of the lane's\n"
+          "name, or its only one")
+      ->type_name("LANE=STAGE")
+      ->take_all()
+      ->expected(1);
   command->add_option("--weights", request.weights, "How weights are stored: f32")->type_name("W");
   command->add_option("--math", request.math, "What kernels compute in: f32")->type_name("M");
   command->add_flag("--quiet", options->quiet, "No progress and no summary, errors only");
