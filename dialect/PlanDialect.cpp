@@ -1,6 +1,6 @@
 // The plan dialect: registration, weight expressions, types, verifiers. What needs liveness is verify-plan's.
 // Verifier lines bear the labels of PlanDialect.td.
-#include "dialect/PlanDialect.h"
+#include "dialect/PlanExpr.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -70,21 +70,6 @@ ParseResult parseKernelKey(OpAsmParser &parser, DictionaryAttr &key) {
   attributes.append("op", parser.getBuilder().getStringAttr(op));
   key = attributes.getDictionary(parser.getContext());
   return success();
-}
-
-void printExpr(AsmPrinter &printer, Attribute expr) {
-  if (auto symbol = dyn_cast<FlatSymbolRefAttr>(expr))
-    return printer.printSymbolName(symbol.getValue());
-  auto compound = cast<ExprAttr>(expr);
-  printer << stringifyExprKind(compound.getKind()) << '(';
-  llvm::interleaveComma(compound.getOperands(), printer, [&](Attribute operand) { printExpr(printer, operand); });
-  if (auto factor = dyn_cast_or_null<FloatAttr>(compound.getParameter())) {
-    printer << (compound.getOperands().empty() ? "" : ", ");
-    printer.printAttributeWithoutType(factor);
-  } else if (auto elem = dyn_cast_or_null<TypeAttr>(compound.getParameter())) {
-    printer << ", " << elem.getValue();
-  }
-  printer << ')';
 }
 
 /// Parses an expression if one begins here; absent otherwise.
@@ -167,39 +152,7 @@ void PlanDialect::initialize() {
       >();
 }
 
-//===--- weight expressions and types ----------------------------------------------------------------------------===//
-
-LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, ExprKind kind,
-                               ArrayRef<Attribute> operands, Attribute parameter) {
-  // expr_c1: the assembly format can't say otherwise, so this is our own mistake
-  assert((kind == ExprKind::concat ? !operands.empty() : operands.size() == (kind != ExprKind::rope)) &&
-         "number of operands");
-  assert(llvm::all_of(operands, llvm::IsaPred<FlatSymbolRefAttr, ExprAttr>) && "operands are expressions");
-  // expr_c2
-  auto factor = dyn_cast_or_null<FloatAttr>(parameter);
-  auto elem = dyn_cast_or_null<TypeAttr>(parameter);
-  switch (kind) {
-  case ExprKind::scale:
-    if (!factor || !factor.getType().isF32() || !factor.getValue().isFinite())
-      return emitError() << "scale needs a finite f32 factor";
-    return success();
-  case ExprKind::rope:
-    if (!factor || !factor.getType().isF32() || !factor.getValue().isFinite() || factor.getValue().isNegative() ||
-        factor.getValue().isZero())
-      return emitError() << "rope needs a finite f32 theta above 0";
-    return success();
-  case ExprKind::cast:
-    if (!elem || !isWeightElem(elem.getValue()))
-      return emitError() << "cast needs a type among f32, f16 and bf16";
-    return success();
-  case ExprKind::concat:
-  case ExprKind::transpose:
-    if (parameter)
-      return emitError() << stringifyExprKind(kind) << " takes no number and no type";
-    return success();
-  }
-  llvm_unreachable("unknown kind of weight expression");
-}
+//===--- types ----------------------------------------------------------------------------===//
 
 void ExprAttr::print(AsmPrinter &printer) const {
   printer << '<';
@@ -217,38 +170,6 @@ Attribute ExprAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   return failed(*result) || parser.parseGreater() ? Attribute() : expr;
-}
-
-FailureOr<SmallVector<int64_t>> plan::getExprShape(Attribute expr, function_ref<WeightOp(FlatSymbolRefAttr)> lookUp,
-                                                   function_ref<InFlightDiagnostic()> emitError) {
-  if (auto symbol = dyn_cast<FlatSymbolRefAttr>(expr)) {
-    WeightOp weight = lookUp(symbol);
-    if (!weight)
-      return emitError() << symbol << " is not a batten.weight of this module";
-    return SmallVector<int64_t>(cast<RankedTensorType>(weight.getType()).getShape());
-  }
-  auto compound = cast<ExprAttr>(expr);
-  if (compound.getKind() == ExprKind::rope)
-    return emitError() << "rope is a table by itself, no part of another expression";
-  SmallVector<int64_t> shape;
-  for (auto [index, operand] : llvm::enumerate(compound.getOperands())) {
-    FailureOr<SmallVector<int64_t>> next = getExprShape(operand, lookUp, emitError);
-    if (failed(next))
-      return failure();
-    if (index == 0) {
-      shape = *next;
-      continue;
-    }
-    if (next->size() != shape.size() || ArrayRef(*next).drop_front() != ArrayRef(shape).drop_front())
-      return emitError() << "concat joins " << shapeText(shape) << " and " << shapeText(*next);
-    shape[0] += (*next)[0];
-  }
-  if (compound.getKind() == ExprKind::transpose) {
-    if (shape.size() != 2)
-      return emitError() << "transpose takes a matrix, found " << shapeText(shape);
-    std::swap(shape[0], shape[1]);
-  }
-  return shape;
 }
 
 LogicalResult BufType::verify(function_ref<InFlightDiagnostic()> emitError, RowKind, int64_t width, Type elem) {
