@@ -88,29 +88,37 @@ Matrix reference::add(const Matrix &a, const Matrix &b) {
 }
 
 Matrix reference::attention(const Matrix &qkv, const std::vector<uint32_t> &cuSeqlens, size_t heads, size_t headWidth,
-                            double scale) {
-  size_t inner = heads * headWidth;
+                            double scale, size_t kvHeads, std::optional<int64_t> window) {
+  if (kvHeads == 0)
+    kvHeads = heads;
+  size_t inner = heads * headWidth, kvInner = kvHeads * headWidth;
   Matrix out(qkv.rows, inner);
   for (size_t s = 0; s + 1 < cuSeqlens.size(); ++s)
     for (size_t h = 0; h < heads; ++h)
-      for (uint32_t i = cuSeqlens[s]; i < cuSeqlens[s + 1]; ++i) {
+      for (int64_t i = cuSeqlens[s]; i < cuSeqlens[s + 1]; ++i) {
+        int64_t begin = cuSeqlens[s], end = cuSeqlens[s + 1];
+        if (window) {
+          begin = std::max(begin, i - *window);
+          end = std::min(end, i + *window + 1);
+        }
+        size_t key = inner + h / (heads / kvHeads) * headWidth, value = key + kvInner;
         std::vector<double> p;
         double most = -INFINITY, total = 0;
-        for (uint32_t j = cuSeqlens[s]; j < cuSeqlens[s + 1]; ++j) {
+        for (int64_t j = begin; j < end; ++j) {
           double score = 0;
           for (size_t d = 0; d < headWidth; ++d)
-            score += qkv(i, h * headWidth + d) * qkv(j, inner + h * headWidth + d);
+            score += qkv(i, h * headWidth + d) * qkv(j, key + d);
           p.push_back(scale * score);
           most = std::max(most, p.back());
         }
-        for (double &value : p) {
-          value = std::exp(value - most);
-          total += value;
+        for (double &weight : p) {
+          weight = std::exp(weight - most);
+          total += weight;
         }
         for (size_t d = 0; d < headWidth; ++d) {
           double sum = 0;
-          for (uint32_t j = cuSeqlens[s]; j < cuSeqlens[s + 1]; ++j)
-            sum += p[j - cuSeqlens[s]] / total * qkv(j, 2 * inner + h * headWidth + d);
+          for (int64_t j = begin; j < end; ++j)
+            sum += p[j - begin] / total * qkv(j, value + d);
           out(i, h * headWidth + d) = sum;
         }
       }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace batten::reference {
@@ -41,9 +42,11 @@ Matrix linear(const Matrix &x, const Matrix &w, const std::vector<double> &bias)
 Matrix activation(const Matrix &x, ActivationKind kind);
 Matrix add(const Matrix &a, const Matrix &b);
 
-/// softmax(scale * q k^T) v inside each sequence and head, over rows [q | k | v] of 3 * heads * headWidth columns.
+/// softmax(scale * q k^T) v inside each sequence and head, over rows [q of heads | k of kvHeads | v of kvHeads]; query
+/// head h reads head h / (heads / kvHeads) of the others. kvHeads 0: as many as heads. A window keeps the keys at most
+/// that far from the query, on either side.
 Matrix attention(const Matrix &qkv, const std::vector<uint32_t> &cuSeqlens, size_t heads, size_t headWidth,
-                 double scale);
+                 double scale, size_t kvHeads = 0, std::optional<int64_t> window = std::nullopt);
 
 /// One row a sequence; an empty sequence gives zeros. max gives NaN for a column that holds one.
 Matrix pool(const Matrix &x, const std::vector<uint32_t> &cuSeqlens, PoolKind kind);

@@ -1,4 +1,4 @@
-// attention: softmax(scale * q k^T) v inside each sequence, over rows [q heads*width | k | v]. A task is up to 64 query
+// attention: softmax(scale * q k^T) v inside each sequence, over rows [q of all heads | k of all kv heads | v]. A task is up to 64 query
 // rows of a head; it runs in tiles of tileRows, each over key blocks of 512 counted from the sequence's start:
 //
 //   scores   tile x keys, a chain over the head width (keys transposed once a sequence and head into panels in scratch)
@@ -32,7 +32,7 @@ class AttentionEmitter {
 public:
   AttentionEmitter(EmitterContext &e, const KernelKey &key)
       : e(e), key(key), width(key.headWidth), lanes(e.lanesPerVector),
-        strideIn(layout::rowStrideBytes(3 * key.heads * width, kElem)),
+        strideIn(layout::rowStrideBytes(key.qkvWidth(), kElem)),
         strideOut(layout::rowStrideBytes(key.heads * width, kElem)), places(layout::attentionScratch(width)),
         scoreStride(places.scoreStride * kElem), outputStride(places.outputStride * kElem),
         scale(static_cast<float>(static_cast<double>(key.scale) * 1.4426950408889634)) {}
@@ -63,10 +63,13 @@ public:
       e.when(isInside, [&] {
         Value row = entry(offsets, sequence);
         length = e.sub(entry(offsets, e.add(sequence, 1)), row);
-        Value column = e.mul(head, width * kElem);
-        queryRows = e.at(e.at(e.operands[0], e.mul(row, strideIn)), column);
-        keyRows = e.at(queryRows, key.heads * width * kElem);
-        valueRows = e.at(keyRows, key.heads * width * kElem);
+        Value column = e.mul(head, width * kElem), kvColumn = column;
+        if (key.kvHeads)
+          kvColumn = e.mul(e.div(head, e.constant(key.heads / key.kvHeads)), width * kElem);
+        Value inRow = e.at(e.operands[0], e.mul(row, strideIn));
+        queryRows = e.at(inRow, column);
+        keyRows = e.at(e.at(inRow, key.heads * width * kElem), kvColumn);
+        valueRows = e.at(keyRows, key.kvHeadCount() * width * kElem);
         outRows = e.at(e.at(e.operands[1], e.mul(row, strideOut)), column);
         emitHead(task, taskEnd);
       });

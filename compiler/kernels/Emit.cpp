@@ -49,7 +49,7 @@ static void emitBody(EmitterContext &e, const KernelKey &key) {
   }
 }
 
-static bool hasEmitter(const KernelKey &key) { return key.op <= KernelOp::ConcatCols && !key.window && !key.kvHeads; }
+static bool hasEmitter(const KernelKey &key) { return key.op <= KernelOp::ConcatCols && !key.window; }
 
 llvm::Error batten::emitKernels(mlir::ModuleOp module, llvm::ArrayRef<KernelKey> keys, const Target &target) {
   mlir::ImplicitLocOpBuilder builder(module.getLoc(), module.getContext());

@@ -11,7 +11,7 @@ namespace {
 BatchSpec batchOf(std::vector<uint32_t> lengths) { return {std::move(lengths), {}, {}}; }
 
 Input qkvOf(const KernelKey &key, uint32_t tokens, uint32_t seed, float scale = 1.0f) {
-  uint32_t width = static_cast<uint32_t>(3 * key.heads * key.headWidth);
+  uint32_t width = static_cast<uint32_t>(key.qkvWidth());
   return Input::ofRows(tokens, width, randomFloats(tokens * width, seed, scale));
 }
 
@@ -21,15 +21,16 @@ void check(const KernelKey &key, const BatchSpec &batch, uint32_t seed) {
   uint32_t tokens = batch.tokens(), inner = static_cast<uint32_t>(key.heads * key.headWidth);
   Input qkv = qkvOf(key, tokens, seed);
   std::vector<float> got = runEveryWay(key, {qkv}, batch, tokens, inner);
-  reference::Matrix wanted = reference::attention(qkv.matrix(), batch.cuSeqlens(), key.heads, key.headWidth, key.scale);
+  reference::Matrix wanted = reference::attention(qkv.matrix(), batch.cuSeqlens(), key.heads, key.headWidth, key.scale,
+                                                  key.kvHeads, key.window);
   reference::Matrix magnitude(tokens, inner);
   for (double &value : magnitude.values)
     value = 1.0;
   expectClose(got, wanted, magnitude, 48, kernelSymbol(key));
 }
 
-KernelKey keyOf(int64_t heads, int64_t width) {
-  return KernelKey::attention(heads, width, 1.0f / std::sqrt(static_cast<float>(width)));
+KernelKey keyOf(int64_t heads, int64_t width, int64_t kvHeads = 0) {
+  return KernelKey::attention(heads, width, 1.0f / std::sqrt(static_cast<float>(width)), kvHeads);
 }
 
 } // namespace
@@ -58,6 +59,33 @@ TEST(AttentionTest, MatchesReferenceInMixedBatches) {
   check(key, batchOf({0, 0, 9, 1, 0, 130, 64, 2, 0}), 1);
   check(key, batchOf({1}), 2);
   check(key, batchOf({1, 1, 1, 1, 1, 1, 1}), 3);
+}
+
+TEST(AttentionTest, MatchesReferenceWithFewerHeadsOfKeysAndValues) {
+  for (int64_t kvHeads : {1, 2, 3})
+    for (int64_t width : {8, 26, 64})
+      check(keyOf(6, width, kvHeads), batchOf({37, 0, 70, 1}), static_cast<uint32_t>(10 * width + kvHeads));
+  check(keyOf(4, 48, 2), batchOf({3, 600}), 7);
+}
+
+// Rows that repeat their keys and values once a query head: all heads then read the same numbers.
+TEST(AttentionTest, SharedHeadsHaveTheBitsOfRepeatedOnes) {
+  KernelKey shared = keyOf(6, 24, 2), repeated = keyOf(6, 24);
+  BatchSpec batch = batchOf({70, 9, 520});
+  uint32_t tokens = batch.tokens();
+  Input few = qkvOf(shared, tokens, 4);
+  std::vector<float> values;
+  for (uint32_t t = 0; t < tokens; ++t) {
+    const float *row = &few.values[t * few.cols];
+    values.insert(values.end(), row, row + 6 * 24);
+    for (int part : {6, 8}) // k, then v
+      for (int head = 0; head < 6; ++head)
+        values.insert(values.end(), row + (part + head / 3) * 24, row + (part + head / 3 + 1) * 24);
+  }
+  Input all = Input::ofRows(tokens, 3 * 6 * 24, values);
+  for (const std::string &target : targetsOf(shared))
+    expectSameBits(runKernel(target, shared, {few}, batch, tokens, 6 * 24),
+                   runKernel(target, repeated, {all}, batch, tokens, 6 * 24), 6 * 24, target);
 }
 
 TEST(AttentionTest, SequenceAloneHasTheBitsItHasInABatch) {
