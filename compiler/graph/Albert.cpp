@@ -4,8 +4,10 @@
 
 namespace batten {
 
+static constexpr llvm::StringLiteral kPrefixes[] = {"albert."};
+
 const EncoderFamily kAlbert = {
-    .prefix = "albert.",
+    .prefixes = kPrefixes,
     .wordTable = "embeddings.word_embeddings",
     .typeTable = "embeddings.token_type_embeddings",
     .positionTable = "embeddings.position_embeddings",
@@ -22,7 +24,6 @@ const EncoderFamily kAlbert = {
               .down = "ffn_output",
               .outputNorm = "full_layer_layer_norm"},
     .pooler = "pooler",
-    .sequenceDense = "",
     .sequenceOut = "classifier",
     .tokenOut = "classifier",
 };

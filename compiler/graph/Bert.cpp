@@ -3,15 +3,16 @@
 
 namespace batten {
 
+static constexpr llvm::StringLiteral kPrefixes[] = {"bert."};
+
 const EncoderFamily kBert = {
-    .prefix = "bert.",
+    .prefixes = kPrefixes,
     .wordTable = "embeddings.word_embeddings",
     .typeTable = "embeddings.token_type_embeddings",
     .positionTable = "embeddings.position_embeddings",
     .embeddingNorm = "embeddings.LayerNorm",
     .layer = kBertLayer,
     .pooler = "pooler.dense",
-    .sequenceDense = "",
     .sequenceOut = "classifier",
     .tokenOut = "classifier",
 };

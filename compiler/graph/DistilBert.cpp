@@ -4,10 +4,11 @@
 
 namespace batten {
 
+static constexpr llvm::StringLiteral kPrefixes[] = {"distilbert."};
+
 const EncoderFamily kDistilBert = {
-    .prefix = "distilbert.",
+    .prefixes = kPrefixes,
     .wordTable = "embeddings.word_embeddings",
-    .typeTable = "",
     .positionTable = "embeddings.position_embeddings",
     .embeddingNorm = "embeddings.LayerNorm",
     .layer = {.module = "transformer.layer.{}.",
@@ -19,7 +20,6 @@ const EncoderFamily kDistilBert = {
               .up = "ffn.lin1",
               .down = "ffn.lin2",
               .outputNorm = "output_layer_norm"},
-    .pooler = "",
     .sequenceDense = "pre_classifier",
     .sequenceActivation = Activation::relu,
     .sequenceOut = "classifier",

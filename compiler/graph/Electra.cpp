@@ -4,8 +4,10 @@
 
 namespace batten {
 
+static constexpr llvm::StringLiteral kPrefixes[] = {"electra."};
+
 const EncoderFamily kElectra = {
-    .prefix = "electra.",
+    .prefixes = kPrefixes,
     .wordTable = "embeddings.word_embeddings",
     .typeTable = "embeddings.token_type_embeddings",
     .positionTable = "embeddings.position_embeddings",
@@ -13,7 +15,6 @@ const EncoderFamily kElectra = {
     .projection = EmbeddingProjection::WhereWidthsDiffer,
     .projectionModule = "embeddings_project",
     .layer = kBertLayer,
-    .pooler = "",
     .sequenceDense = "classifier.dense",
     .sequenceActivation = Activation::gelu_erf,
     .sequenceOut = "classifier.out_proj",

@@ -14,14 +14,23 @@ std::string Encoder::layerModule(int64_t index) const {
 
 llvm::Error Encoder::findPrefix() {
   // Prefixes that known ways of saving leave, the usual first. Others are taken only where there is but one.
-  std::vector<std::string> usual = {"", family.prefix.str(), "model.", "module."};
+  std::vector<std::string> usual = {""};
+  for (llvm::StringRef own : family.prefixes)
+    usual.push_back(own.str());
+  usual.insert(usual.end(), {"model.", "module."});
   for (const char *outer : {"module.", "model."})
-    usual.push_back(outer + family.prefix.str());
+    for (llvm::StringRef own : family.prefixes)
+      usual.push_back(outer + own.str());
   usual.push_back("module.model.");
   // Anchors, best first: a checkpoint that lacks one is still read under its prefix, and the report names what is missing.
-  const std::string anchors[] = {(family.wordTable + ".weight").str(), (family.positionTable + ".weight").str(),
-                                 layerModule(0) + (family.layer.query + ".weight").str()};
-  for (const std::string &anchor : anchors) {
+  std::vector<std::string> anchors = {family.wordTable.str()};
+  if (!family.positionTable.empty())
+    anchors.push_back(family.positionTable.str());
+  for (llvm::StringRef part : {family.layer.qkv, family.layer.query})
+    if (!part.empty())
+      anchors.push_back(layerModule(0) + part.str());
+  for (std::string anchor : anchors) {
+    anchor += ".weight";
     std::vector<std::string> found;
     for (const Checkpoint::Tensor &tensor : checkpoint.tensors()) {
       llvm::StringRef name = tensor.stored->name;
@@ -44,7 +53,9 @@ llvm::Error Encoder::findPrefix() {
     break;
   }
   llvm::StringRef outer = namePrefix;
-  outer.consume_back(family.prefix);
+  for (llvm::StringRef own : family.prefixes)
+    if (outer.consume_back(own))
+      break;
   headPrefix = outer.str();
   return llvm::Error::success();
 }
@@ -55,8 +66,10 @@ llvm::Error Encoder::findHead() {
   if (headKind != ModelHead::None)
     return llvm::Error::success();
   // Sequence classifiers with a dense layer of their own are told by it; others share their names with token classifiers.
-  bool ownDense = !family.sequenceDense.empty() && stored(headPrefix + family.sequenceDense + ".weight");
+  // A masked-LM head may have the same dense layer, but no classifier.
   std::string classifier = headPrefix + (family.tokenOut + ".weight").str();
+  bool ownDense = !family.sequenceDense.empty() && stored(headPrefix + family.sequenceDense + ".weight") &&
+                  stored(headPrefix + family.sequenceOut + ".weight");
   if (!ownDense && !stored(classifier))
     return llvm::Error::success();
   if (!config.architectures.empty()) {
@@ -64,6 +77,10 @@ llvm::Error Encoder::findHead() {
                         ": the classifier is left out");
     return llvm::Error::success();
   }
+  if (family.tokenDense)
+    return makeError(config.path + ": architectures is missing, and the checkpoint has " + quoted(classifier) +
+                     ": whether sequences or tokens are classified is not clear; name " + config.family->className +
+                     "ForSequenceClassification or " + config.family->className + "ForTokenClassification there");
   if (ownDense) {
     headKind = ModelHead::SequenceClassification;
     noteTexts.push_back("architectures is missing: a classifier with " + headPrefix + family.sequenceDense.str() +
@@ -112,33 +129,72 @@ llvm::Expected<Encoder> Encoder::find(const ModelConfig &config, const EncoderFa
   if (llvm::Error error = encoder.findHead())
     return std::move(error);
   encoder.findSizes();
+  const LayerNames &names = family.layer;
+  encoder.fusedQkv = !names.qkv.empty() &&
+                     (names.query.empty() ||
+                      !encoder.stored(encoder.namePrefix + encoder.layerModule(0) + names.query + ".weight"));
   return encoder;
 }
 
 WeightName Encoder::norm(llvm::StringRef symbol, const std::string &module, bool weight) const {
-  std::string name = namePrefix + module + (weight ? ".weight" : ".bias");
-  std::string old = namePrefix + module + (weight ? ".gamma" : ".beta");
+  std::string name = module + (weight ? ".weight" : ".bias"), old = module + (weight ? ".gamma" : ".beta");
   return {(symbol + (weight ? ".w" : ".b")).str(), !stored(name) && stored(old) ? old : name, dir};
 }
 
 NormSpec Encoder::normSpec(llvm::StringRef symbol, const std::string &module, int64_t width,
                            llvm::StringRef widthKey) const {
-  return {norm(symbol, module, true), norm(symbol, module, false), width, widthKey.str(),
-          static_cast<float>(config.normEps)};
+  NormSpec spec;
+  spec.weight = norm(symbol, module, true);
+  if (config.normBias && !usesRms())
+    spec.bias = norm(symbol, module, false);
+  spec.width = width;
+  spec.widthKey = widthKey.str();
+  spec.eps = static_cast<float>(config.normEps);
+  spec.rms = usesRms();
+  return spec;
 }
 
 LinearSpec Encoder::linearSpec(llvm::StringRef symbol, const std::string &module, int64_t k, int64_t n,
-                               llvm::StringRef kKey, llvm::StringRef nKey) const {
-  return {{(symbol + ".w").str(), module + ".weight", dir},
-          {(symbol + ".b").str(), module + ".bias", dir},
-          k,
-          n,
-          kKey.str(),
-          nKey.str()};
+                               llvm::StringRef kKey, llvm::StringRef nKey, bool bias) const {
+  LinearSpec spec{{(symbol + ".w").str(), module + ".weight", dir}, {}, k, n, kKey.str(), nKey.str()};
+  if (bias)
+    spec.bias = {(symbol + ".b").str(), module + ".bias", dir};
+  return spec;
 }
 
-LinearSpec Encoder::squareSpec(llvm::StringRef symbol, const std::string &module) const {
-  return linearSpec(symbol, module, config.hiddenSize, config.hiddenSize, config.hiddenSizeKey, config.hiddenSizeKey);
+LinearSpec Encoder::squareSpec(llvm::StringRef symbol, const std::string &module, bool bias) const {
+  return linearSpec(symbol, module, config.hiddenSize, config.hiddenSize, config.hiddenSizeKey, config.hiddenSizeKey,
+                    bias);
+}
+
+std::vector<LinearSpec> Encoder::qkvSpecs(const std::string &group, const std::string &module) const {
+  const LayerNames &names = family.layer;
+  auto spec = [&](const char *symbol, llvm::StringRef part, int64_t n, const std::string &nKey) {
+    return linearSpec(group + symbol, module + part.str(), config.hiddenSize, n, config.hiddenSizeKey, nKey,
+                      config.attentionBias);
+  };
+  // Where the config has no width of heads, all queries are as wide as hidden states.
+  auto key = [&](const std::string &heads) {
+    return config.family->headDim ? heads + " * head_dim" : config.hiddenSizeKey;
+  };
+  if (fusedQkv)
+    return {spec("qkv", names.qkv, config.queryWidth() + 2 * config.keyWidth(), "3 * " + key(config.headsKey))};
+  return {spec("q", names.query, config.queryWidth(), key(config.headsKey)),
+          spec("k", names.key, config.keyWidth(), key(config.kvHeadsKey)),
+          spec("v", names.value, config.keyWidth(), key(config.kvHeadsKey))};
+}
+
+std::vector<LinearSpec> Encoder::upSpecs(const std::string &group, const std::string &module) const {
+  const LayerNames &names = family.layer;
+  auto spec = [&](const char *symbol, llvm::StringRef part, int64_t times) {
+    return linearSpec(group + symbol, module + part.str(), config.hiddenSize, times * config.intermediateSize,
+                      config.hiddenSizeKey, (times == 1 ? "" : "2 * ") + config.intermediateSizeKey, config.upBias);
+  };
+  if (!config.gated)
+    return {spec("up", names.up, 1)};
+  if (!names.upGate.empty())
+    return {spec("upgate", names.upGate, 2)};
+  return {spec("gate", names.gate, 1), spec("up", names.plain, 1)};
 }
 
 EncoderLayerSpec Encoder::layerSpec(int64_t index) const {
@@ -146,23 +202,29 @@ EncoderLayerSpec Encoder::layerSpec(int64_t index) const {
   spec.label = "l" + std::to_string(index);
   // Layers of a group name the same symbols, so that their weights are one.
   std::string group = (config.layerGroups ? "g" : "l") + std::to_string(config.groupOf(index)) + ".";
-  std::string module = layerModule(index);
-  auto full = [&](llvm::StringRef part) { return namePrefix + module + part.str(); };
+  std::string full = namePrefix + layerModule(index);
   auto normed = [&](const char *symbol, llvm::StringRef part) {
-    return normSpec(group + symbol, module + part.str(), config.hiddenSize, config.hiddenSizeKey);
+    return normSpec(group + symbol, full + part.str(), config.hiddenSize, config.hiddenSizeKey);
   };
   const LayerNames &names = family.layer;
-  spec.q = squareSpec(group + "q", full(names.query));
-  spec.k = squareSpec(group + "k", full(names.key));
-  spec.v = squareSpec(group + "v", full(names.value));
-  spec.proj = squareSpec(group + "proj", full(names.proj));
-  spec.attentionNorm = normed("attn_norm", names.attentionNorm);
-  spec.up = linearSpec(group + "up", full(names.up), config.hiddenSize, config.intermediateSize, config.hiddenSizeKey,
-                       config.intermediateSizeKey);
-  spec.down = linearSpec(group + "down", full(names.down), config.intermediateSize, config.hiddenSize,
-                         config.intermediateSizeKey, config.hiddenSizeKey);
+  spec.preNorm = isPreNorm();
+  spec.qkv = qkvSpecs(group, full);
+  spec.proj = linearSpec(group + "proj", full + names.proj.str(), config.queryWidth(), config.hiddenSize,
+                         config.family->headDim ? config.headsKey + " * head_dim" : config.hiddenSizeKey,
+                         config.hiddenSizeKey, config.attentionBias);
+  if (index > 0 || family.firstAttentionNorm)
+    spec.attentionNorm = normed("attn_norm", names.attentionNorm);
+  spec.up = upSpecs(group, full);
+  if (config.gated)
+    spec.gated = names.upGate.empty() ? Half::first : names.activated;
+  spec.down = linearSpec(group + "down", full + names.down.str(), config.intermediateSize, config.hiddenSize,
+                         config.intermediateSizeKey, config.hiddenSizeKey, config.downBias);
   spec.outputNorm = normed("norm", names.outputNorm);
   spec.heads = config.heads;
+  spec.kvHeads = config.kvHeads;
+  spec.headWidth = config.headWidth;
+  spec.ropeTheta = config.attention[index].ropeTheta;
+  spec.window = config.attention[index].window;
   spec.activation = *symbolizeActivation(config.activation);
   return spec;
 }
@@ -175,18 +237,20 @@ mlir::Value Encoder::hidden(GraphBuilder &builder) const {
   };
   mlir::Value sum = builder.embedWords("embed.words", table("embed.words.w", family.wordTable),
                                        {"vocab_size", widthKey}, wordRows, width);
-  mlir::Value types;
-  if (readsTypes())
-    types = builder.embedTypes("embed.types", table("embed.types.w", family.typeTable), {"type_vocab_size", widthKey},
-                               config.typeVocabSize, width);
-  mlir::Value positions =
-      builder.embedPositions("embed.positions", table("embed.positions.w", family.positionTable),
-                             {"max_position_embeddings", widthKey}, config.maxPositions, width, config.firstPosition);
-  if (types)
-    sum = builder.add("embed.add", sum, types);
-  sum = builder.add("embed", sum, positions);
-  mlir::Value hidden =
-      builder.layerNorm("embed.norm", sum, normSpec("embed.norm", family.embeddingNorm.str(), width, widthKey));
+  if (inputs().types) {
+    mlir::Value types = builder.embedTypes("embed.types", table("embed.types.w", family.typeTable),
+                                           {"type_vocab_size", widthKey}, config.typeVocabSize, width);
+    sum = builder.add(family.positionTable.empty() ? "embed" : "embed.add", sum, types);
+  }
+  if (!family.positionTable.empty()) {
+    mlir::Value positions = builder.embedPositions("embed.positions", table("embed.positions.w", family.positionTable),
+                                                   {"max_position_embeddings", widthKey}, config.maxPositions, width,
+                                                   config.firstPosition);
+    sum = builder.add("embed", sum, positions);
+  }
+  mlir::Value hidden = sum;
+  if (!family.embeddingNorm.empty())
+    hidden = builder.norm("embed.norm", sum, normSpec("embed.norm", namePrefix + family.embeddingNorm.str(), width, widthKey));
   if (family.projection == EmbeddingProjection::Always ||
       (family.projection == EmbeddingProjection::WhereWidthsDiffer && width != config.hiddenSize))
     hidden = builder.linear("embed.project", hidden,
@@ -194,6 +258,9 @@ mlir::Value Encoder::hidden(GraphBuilder &builder) const {
                                        config.hiddenSize, widthKey, config.hiddenSizeKey));
   for (int64_t i = 0; i < config.layers; ++i)
     hidden = builder.encoderLayer(hidden, layerSpec(i));
+  if (!family.finalNorm.empty())
+    hidden = builder.norm(
+        "norm", hidden, normSpec("norm", namePrefix + family.finalNorm.str(), config.hiddenSize, config.hiddenSizeKey));
   return hidden;
 }
 
@@ -203,21 +270,36 @@ mlir::Value Encoder::pooled(GraphBuilder &builder, mlir::Value hidden) const {
   return builder.activation("pooler.act", builder.linear("pooler", first, dense), Activation::tanh);
 }
 
+mlir::Value Encoder::headDense(GraphBuilder &builder, mlir::Value x) const {
+  const ClassifierConfig &classifier = config.classifier;
+  bool bias = !config.family->classifierKeys || classifier.denseBias;
+  Activation act =
+      classifier.activation.empty() ? family.sequenceActivation : *symbolizeActivation(classifier.activation);
+  x = builder.linear("classifier.dense", x,
+                     squareSpec("classifier.dense", headPrefix + family.sequenceDense.str(), bias));
+  x = builder.activation("classifier.act", x, act);
+  if (family.sequenceNorm.empty())
+    return x;
+  return builder.norm("classifier.norm", x,
+                      normSpec("classifier.norm", headPrefix + family.sequenceNorm.str(), config.hiddenSize,
+                               config.hiddenSizeKey));
+}
+
 mlir::Value Encoder::logits(GraphBuilder &builder, mlir::Value hidden) const {
+  bool sequences = headKind == ModelHead::SequenceClassification, late = config.classifier.pooling == "late";
+  LinearSpec out = linearSpec("classifier", outModule(), config.hiddenSize, labels, config.hiddenSizeKey, labelKey);
+  if (sequences && family.sequenceDense.empty())
+    return builder.linear("classifier", pooled(builder, hidden), out);
   mlir::Value x = hidden;
-  if (headKind == ModelHead::SequenceClassification) {
-    if (family.sequenceDense.empty()) {
-      x = pooled(builder, hidden);
-    } else {
-      mlir::Value first = builder.pool("classifier.cls", hidden, Pooling::cls);
-      LinearSpec dense = squareSpec("classifier.dense", headPrefix + family.sequenceDense.str());
-      x = builder.activation("classifier.act", builder.linear("classifier.dense", first, dense),
-                             family.sequenceActivation);
-    }
+  if (sequences && !late) {
+    const std::string &pooling = config.classifier.pooling;
+    Pooling kind = pooling.empty() ? Pooling::cls : *symbolizePooling(pooling);
+    x = builder.pool("classifier." + stringifyPooling(kind).str(), hidden, kind);
   }
-  return builder.linear(
-      "classifier", x,
-      linearSpec("classifier", outModule(), config.hiddenSize, labels, config.hiddenSizeKey, labelKey));
+  if (sequences || family.tokenDense)
+    x = headDense(builder, x);
+  x = builder.linear(sequences && late ? "classifier.tokens" : "classifier", x, out);
+  return sequences && late ? builder.pool("classifier", x, Pooling::mean) : x;
 }
 
 } // namespace batten

@@ -1,4 +1,4 @@
-// The encoder and the heads of BERT-like families as graphs: a family's table of names over the shared builder. Knows no
+// The encoder and the heads of families as graphs: a family's table of names over the shared builder. Knows no
 // family by name.
 #ifndef BATTEN_COMPILER_GRAPH_ENCODER_H
 #define BATTEN_COMPILER_GRAPH_ENCODER_H
@@ -27,7 +27,12 @@ public:
   bool hasPooler() const { return pooler; }
   ModelHead head() const { return headKind; }
   int64_t labelCount() const { return labels; }
-  bool readsTypes() const { return !family.typeTable.empty(); }
+  /// What its lanes take from the batch.
+  LaneInputs inputs() const { return {.types = !family.typeTable.empty() && config.typeVocabSize > 0}; }
+  /// Whether rows are normalised by their mean square alone.
+  bool usesRms() const { return family.normKind == NormKind::Rms; }
+  /// Whether norms stand before what they are for.
+  bool isPreNorm() const { return family.normPlace == NormPlace::Pre; }
   const std::vector<std::string> &notes() const { return noteTexts; }
 
   /// Hidden states of the open lane.
@@ -51,14 +56,20 @@ private:
   std::string layerModule(int64_t index) const;
   /// The classifier's last module, by its full name.
   std::string outModule() const;
-  /// The name as the checkpoint spells a norm's weight or bias: LayerNorm.weight, or LayerNorm.gamma as of old.
+  /// The name as the checkpoint spells a norm's weight or bias: LayerNorm.weight, or LayerNorm.gamma as of old. Modules are
+  /// full names here.
   WeightName norm(llvm::StringRef symbol, const std::string &module, bool weight) const;
   NormSpec normSpec(llvm::StringRef symbol, const std::string &module, int64_t width, llvm::StringRef widthKey) const;
   LinearSpec linearSpec(llvm::StringRef symbol, const std::string &module, int64_t k, int64_t n, llvm::StringRef kKey,
-                        llvm::StringRef nKey) const;
+                        llvm::StringRef nKey, bool bias = true) const;
   /// A linear layer from hidden states to as many columns.
-  LinearSpec squareSpec(llvm::StringRef symbol, const std::string &module) const;
+  LinearSpec squareSpec(llvm::StringRef symbol, const std::string &module, bool bias = true) const;
+  /// q, k and v of a layer, and the layer's first inner linear layers; `group` begins the symbols.
+  std::vector<LinearSpec> qkvSpecs(const std::string &group, const std::string &module) const;
+  std::vector<LinearSpec> upSpecs(const std::string &group, const std::string &module) const;
   EncoderLayerSpec layerSpec(int64_t index) const;
+  /// The dense layer before a classifier: norm(act(dense(x))).
+  mlir::Value headDense(GraphBuilder &builder, mlir::Value x) const;
 
   ModelConfig config;
   const EncoderFamily &family;
@@ -67,6 +78,7 @@ private:
   std::string namePrefix; ///< of the encoder
   std::string headPrefix; ///< of the classifier
   bool pooler = false;
+  bool fusedQkv = false; ///< q, k and v are one matrix
   ModelHead headKind = ModelHead::None;
   int64_t labels = 0, wordRows = 0;
   std::string labelKey;

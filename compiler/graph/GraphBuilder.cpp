@@ -17,11 +17,13 @@ GraphBuilder::GraphBuilder(ModuleOp module) : module(module), weights(module.get
 
 Location GraphBuilder::at(llvm::StringRef label) { return NameLoc::get(StringAttr::get(module.getContext(), label)); }
 
-void GraphBuilder::beginLane(llvm::StringRef name, llvm::ArrayRef<LaneOutput> outputs, bool readsTypes) {
+void GraphBuilder::beginLane(llvm::StringRef name, llvm::ArrayRef<LaneOutput> outputs, LaneInputs reads) {
   MLIRContext *context = module.getContext();
   SmallVector<Type> inputs{IdsType::get(context)}, results;
-  if (readsTypes)
+  if (reads.types)
     inputs.push_back(TypesType::get(context));
+  if (reads.seqTypes)
+    inputs.push_back(SeqTypesType::get(context));
   inputs.push_back(SegmentsType::get(context));
   SmallVector<llvm::StringRef> names;
   for (const LaneOutput &output : outputs) {
@@ -48,11 +50,17 @@ void GraphBuilder::endLane(llvm::ArrayRef<Value> results) {
   lane = {};
 }
 
-Value GraphBuilder::param(const WeightName &name, llvm::ArrayRef<llvm::StringRef> dims, llvm::ArrayRef<int64_t> shape) {
+void GraphBuilder::require(const WeightName &name, llvm::ArrayRef<llvm::StringRef> dims,
+                           llvm::ArrayRef<int64_t> shape) {
   WeightOp &weight = bySymbol[name.symbol];
   if (!weight)
     weight = WeightOp::create(weights, at(name.symbol), name.symbol, name.tensor, name.dir, dims,
                               RankedTensorType::get(shape, weights.getF32Type()));
+}
+
+Value GraphBuilder::param(const WeightName &name, llvm::ArrayRef<llvm::StringRef> dims, llvm::ArrayRef<int64_t> shape) {
+  require(name, dims, shape);
+  WeightOp weight = bySymbol[name.symbol];
   Value &value = laneParams[name.symbol];
   if (!value)
     value = ParamOp::create(body, at(name.symbol), weight);
@@ -85,9 +93,11 @@ Value GraphBuilder::linear(llvm::StringRef label, Value x, const LinearSpec &spe
   return LinearOp::create(body, at(label), x, weight, bias);
 }
 
-Value GraphBuilder::layerNorm(llvm::StringRef label, Value x, const NormSpec &spec) {
+Value GraphBuilder::norm(llvm::StringRef label, Value x, const NormSpec &spec) {
   Value weight = param(spec.weight, {spec.widthKey}, {spec.width});
-  Value bias = param(spec.bias, {spec.widthKey}, {spec.width});
+  if (spec.rms)
+    return RmsNormOp::create(body, at(label), x, weight, body.getF32FloatAttr(spec.eps));
+  Value bias = spec.bias.symbol.empty() ? Value() : param(spec.bias, {spec.widthKey}, {spec.width});
   return LayerNormOp::create(body, at(label), x.getType(), x, weight, bias, body.getF32FloatAttr(spec.eps));
 }
 
@@ -111,22 +121,63 @@ Value GraphBuilder::l2Normalize(llvm::StringRef label, Value x, float eps) {
   return L2NormalizeOp::create(body, at(label), x.getType(), x, body.getF32FloatAttr(eps));
 }
 
+Value GraphBuilder::addType(llvm::StringRef label, Value x, const WeightName &table,
+                            llvm::ArrayRef<llvm::StringRef> dims, int64_t types) {
+  Value weight = param(table, dims, {types, getWidth(x.getType())});
+  return AddTypeOp::create(body, at(label), x, lane.getInput<SeqTypesType>(), weight);
+}
+
+Value GraphBuilder::gatherMarkers(llvm::StringRef label, Value x) {
+  return GatherMarkersOp::create(body, at(label), x, lane.getInput<SegmentsType>());
+}
+
+Value GraphBuilder::decisionFeatures(llvm::StringRef label, Value x, Value logits) {
+  return DecisionFeaturesOp::create(body, at(label), x, logits, lane.getInput<SegmentsType>());
+}
+
+Value GraphBuilder::linears(const std::string &label, llvm::StringRef joined, llvm::ArrayRef<llvm::StringRef> parts,
+                            Value x, llvm::ArrayRef<LinearSpec> specs) {
+  std::string joinedLabel = label + joined.str();
+  if (specs.size() == 1)
+    return linear(joinedLabel, x, specs.front());
+  SmallVector<Value> values;
+  for (auto [part, spec] : llvm::zip_equal(parts, specs))
+    values.push_back(linear(label + part.str(), x, spec));
+  return concatCols(joinedLabel, values);
+}
+
+Value GraphBuilder::attention(Value x, const EncoderLayerSpec &spec) {
+  Value qkv = linears(spec.label + ".", "qkv", {"q", "k", "v"}, x, spec.qkv);
+  Value segments = lane.getInput<SegmentsType>();
+  IntegerAttr heads = body.getI64IntegerAttr(spec.heads), headWidth = body.getI64IntegerAttr(spec.headWidth);
+  IntegerAttr kvHeads = spec.kvHeads == spec.heads ? IntegerAttr() : body.getI64IntegerAttr(spec.kvHeads);
+  IntegerAttr window = spec.window < 0 ? IntegerAttr() : body.getI64IntegerAttr(spec.window);
+  if (spec.ropeTheta > 0)
+    qkv = RopeOp::create(body, at(spec.label + ".rope"), qkv, segments, heads, kvHeads, headWidth,
+                         body.getF32FloatAttr(static_cast<float>(spec.ropeTheta)));
+  auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec.headWidth)));
+  Value attended = AttentionOp::create(body, at(spec.label + ".attn"), qkv, segments, heads, kvHeads, headWidth, window,
+                                       body.getF32FloatAttr(scale));
+  return linear(spec.label + ".proj", attended, spec.proj);
+}
+
+Value GraphBuilder::innerLayers(Value x, const EncoderLayerSpec &spec) {
+  Value up = linears(spec.label + ".", spec.gated ? "upgate" : "up", {"gate", "up"}, x, spec.up);
+  Value inner = spec.gated ? GatedOp::create(body, at(spec.label + ".gated"), spec.activation, *spec.gated, up)
+                           : activation(spec.label + ".act", up, spec.activation);
+  return linear(spec.label + ".down", inner, spec.down);
+}
+
 Value GraphBuilder::encoderLayer(Value hidden, const EncoderLayerSpec &spec) {
-  auto named = [&](const char *part) { return spec.label + "." + part; };
-  Value q = linear(named("q"), hidden, spec.q);
-  Value k = linear(named("k"), hidden, spec.k);
-  Value v = linear(named("v"), hidden, spec.v);
-  Value qkv = concatCols(named("qkv"), {q, k, v});
-  int64_t headWidth = spec.q.n / spec.heads;
-  auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(headWidth)));
-  Value attended = AttentionOp::create(body, at(named("attn")), qkv, lane.getInput<SegmentsType>(),
-                                       body.getI64IntegerAttr(spec.heads), IntegerAttr(),
-                                       body.getI64IntegerAttr(headWidth), IntegerAttr(), body.getF32FloatAttr(scale));
-  Value projected = linear(named("proj"), attended, spec.proj);
-  Value middle = layerNorm(named("attn_norm"), add(named("attn_add"), projected, hidden), spec.attentionNorm);
-  Value up = activation(named("act"), linear(named("up"), middle, spec.up), spec.activation);
-  Value down = linear(named("down"), up, spec.down);
-  return layerNorm(named("norm"), add(named("add"), down, middle), spec.outputNorm);
+  std::string attnNorm = spec.label + ".attn_norm", attnAdd = spec.label + ".attn_add", outNorm = spec.label + ".norm",
+              outAdd = spec.label + ".add";
+  if (spec.preNorm) {
+    Value x = spec.attentionNorm ? norm(attnNorm, hidden, *spec.attentionNorm) : hidden;
+    hidden = add(attnAdd, attention(x, spec), hidden);
+    return add(outAdd, innerLayers(norm(outNorm, hidden, spec.outputNorm), spec), hidden);
+  }
+  Value middle = norm(attnNorm, add(attnAdd, attention(hidden, spec), hidden), *spec.attentionNorm);
+  return norm(outNorm, add(outAdd, innerLayers(middle, spec), middle), spec.outputNorm);
 }
 
 } // namespace batten

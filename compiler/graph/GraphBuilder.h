@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,21 +37,36 @@ struct LinearSpec {
   std::string kKey, nKey;
 };
 
-/// A layer norm's weights, both [width].
+/// A norm's weights, both [width]; a layer norm with an empty `bias.symbol` has none, an RMS norm never has one.
 struct NormSpec {
   WeightName weight, bias;
   int64_t width = 0;
   std::string widthKey;
   float eps = 0;
+  bool rms = false;
 };
 
-/// A post-norm encoder layer: h = norm(h + proj(attention(q, k, v))), then h = norm(h + down(act(up(h)))).
+/// An encoder layer. Post-norm: h = norm(h + proj(attention(qkv(h)))), then h = norm(h + down(inner(h))). Pre-norm:
+/// h = h + proj(attention(qkv(norm(h)))), then h = h + down(inner(norm(h))). inner is act(up(x)), or of gated layers
+/// act(one half of up(x)) times the other half.
 struct EncoderLayerSpec {
-  std::string label; ///< "l0": ops are l0.q, l0.k, l0.v, l0.qkv, l0.attn, l0.proj, ..
-  LinearSpec q, k, v, proj, up, down;
-  NormSpec attentionNorm, outputNorm;
-  int64_t heads = 0;
+  std::string label;           ///< "l0": ops are l0.q, l0.k, l0.v, l0.qkv, l0.rope, l0.attn, l0.proj, ..
+  std::vector<LinearSpec> qkv; ///< q, k and v, or one for all
+  LinearSpec proj, down;
+  std::vector<LinearSpec> up; ///< one; of gated layers also the activated part and the plain part
+  std::optional<Half> gated;  ///< which half is activated
+  bool preNorm = false;
+  std::optional<NormSpec> attentionNorm; ///< nothing in a pre-norm layer: attention reads h itself
+  NormSpec outputNorm;
+  int64_t heads = 0, kvHeads = 0, headWidth = 0;
+  double ropeTheta = 0; ///< 0: no rotary embedding
+  int64_t window = -1;  ///< keys on either side; -1: all of the sequence
   Activation activation = Activation::none;
+};
+
+/// What a lane takes from the batch beside ids and segments.
+struct LaneInputs {
+  bool types = false, seqTypes = false;
 };
 
 /// Adds weights and lanes to a module. One lane is open at a time; values belong to the lane they were made in.
@@ -59,8 +75,8 @@ public:
   /// The module must be empty; it gets its version.
   explicit GraphBuilder(mlir::ModuleOp module);
 
-  /// Opens a lane. It takes ids and segments, and types where readsTypes is set.
-  void beginLane(llvm::StringRef name, llvm::ArrayRef<LaneOutput> outputs, bool readsTypes);
+  /// Opens a lane.
+  void beginLane(llvm::StringRef name, llvm::ArrayRef<LaneOutput> outputs, LaneInputs inputs);
   /// Closes the lane with its results, in the order of its outputs.
   void endLane(llvm::ArrayRef<mlir::Value> results);
 
@@ -72,18 +88,34 @@ public:
                              int64_t rows, int64_t width, int64_t offset);
   mlir::Value add(llvm::StringRef label, mlir::Value a, mlir::Value b);
   mlir::Value linear(llvm::StringRef label, mlir::Value x, const LinearSpec &spec);
-  mlir::Value layerNorm(llvm::StringRef label, mlir::Value x, const NormSpec &spec);
+  mlir::Value norm(llvm::StringRef label, mlir::Value x, const NormSpec &spec);
   /// x itself where the activation is none.
   mlir::Value activation(llvm::StringRef label, mlir::Value x, Activation activation);
   mlir::Value pool(llvm::StringRef label, mlir::Value x, Pooling kind);
   /// The one part itself where there is one.
   mlir::Value concatCols(llvm::StringRef label, llvm::ArrayRef<mlir::Value> parts);
+  /// Rows of tokens plus the row of the sequence's type in a table [types, width].
+  mlir::Value addType(llvm::StringRef label, mlir::Value x, const WeightName &table,
+                      llvm::ArrayRef<llvm::StringRef> dims, int64_t types);
+  /// The rows of markers among rows of tokens.
+  mlir::Value gatherMarkers(llvm::StringRef label, mlir::Value x);
+  /// Each sequence's first row and four numbers about its markers' logits.
+  mlir::Value decisionFeatures(llvm::StringRef label, mlir::Value x, mlir::Value logits);
   mlir::Value l2Normalize(llvm::StringRef label, mlir::Value x, float eps);
   /// Attention scale is 1 / sqrt(head width), rounded once to f32.
   mlir::Value encoderLayer(mlir::Value hidden, const EncoderLayerSpec &spec);
+  /// Asks for a weight that no lane reads: the checkpoint must have it.
+  void require(const WeightName &name, llvm::ArrayRef<llvm::StringRef> dims, llvm::ArrayRef<int64_t> shape);
 
 private:
   mlir::Location at(llvm::StringRef label);
+  /// Linears of one input, side by side: label + joined, made of label + each part where there are several.
+  mlir::Value linears(const std::string &label, llvm::StringRef joined, llvm::ArrayRef<llvm::StringRef> parts,
+                      mlir::Value x, llvm::ArrayRef<LinearSpec> specs);
+  /// proj(attention(qkv(x))).
+  mlir::Value attention(mlir::Value x, const EncoderLayerSpec &spec);
+  /// down(inner(x)).
+  mlir::Value innerLayers(mlir::Value x, const EncoderLayerSpec &spec);
   /// The weight as a value of the open lane; its symbol is made the first time it is asked for.
   mlir::Value param(const WeightName &name, llvm::ArrayRef<llvm::StringRef> dims, llvm::ArrayRef<int64_t> shape);
 

@@ -1,6 +1,8 @@
 // Directory to module: config, modules, checkpoint, then the lanes. See the header.
 #include "compiler/graph/Import.h"
+#include "compiler/graph/Decision.h"
 #include "compiler/graph/Encoder.h"
+#include "compiler/graph/Facts.h"
 #include "compiler/graph/Sentence.h"
 #include "compiler/spec/InputFile.h"
 #include "compiler/spec/ModelConfig.h"
@@ -9,132 +11,51 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
-
-#include <cstdio>
 
 using namespace mlir;
 
 namespace batten {
 
-/// Text for people out of a config: control characters become blanks.
-static std::string plainText(llvm::StringRef text) {
-  std::string out = text.str();
-  for (char &c : out)
-    c = static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
-  return out;
-}
-
-static std::string epsText(double eps) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%g", eps);
-  return text;
-}
-
-/// A family's table of tensor names; nothing where there is none yet.
-static const EncoderFamily *familyOf(llvm::StringRef names) {
-  return llvm::StringSwitch<const EncoderFamily *>(names)
+/// The table of tensor names that a row of ConfigFamily.cpp names.
+static const EncoderFamily &familyOf(llvm::StringRef names) {
+  return *llvm::StringSwitch<const EncoderFamily *>(names)
       .Case("bert", &kBert)
       .Case("roberta", &kRoberta)
       .Case("distilbert", &kDistilBert)
       .Case("electra", &kElectra)
       .Case("albert", &kAlbert)
-      .Default(nullptr);
-}
-
-static std::string number(int64_t value) { return std::to_string(value); }
-
-/// What a config says of positions: how many, and where they begin.
-static std::string positionsText(const ModelConfig &config, const std::string &padText) {
-  if (config.family->positionPad < 0)
-    return number(config.maxPositions) + ", absolute, from 0 in each sequence";
-  // transformers doesn't count padding ids; a packed sequence has no padding, so all its tokens count.
-  return number(config.maxSeqTokens()) + " of " + number(config.maxPositions) + " rows, absolute, from " +
-         number(config.firstPosition) + " (pad_token_id " + padText +
-         " + 1) in each sequence; every token counts, also one with the padding's id";
-}
-
-static Facts encoderFacts(const ModelConfig &config, const Encoder &encoder) {
-  auto defaulted = [&](const std::string &key, std::string value) {
-    bool absent = llvm::is_contained(config.defaults, key);
-    return value + (absent ? " (default of the family: config.json has no " + key + ")" : "");
-  };
-  Facts facts = {{"family", defaulted("model_type", config.modelType)}, {"layers", number(config.layers)}};
-  if (config.family->layerGroups) {
-    facts.emplace_back("layer groups", defaulted("num_hidden_groups", number(config.layerGroups)) +
-                                           "; the layers of a group share their weights");
-    facts.emplace_back("layers inside a group", defaulted("inner_group_num", "1"));
-  }
-  facts.emplace_back("hidden size", number(config.hiddenSize));
-  if (config.family->embeddingSize)
-    facts.emplace_back("embedding size", defaulted("embedding_size", number(config.embeddingSize)));
-  facts.emplace_back("heads", number(config.heads) + " of width " + number(config.hiddenSize / config.heads));
-  facts.emplace_back("inner size", number(config.intermediateSize));
-  facts.emplace_back("activation",
-                     defaulted(config.activationKey, config.activationName + " (" + config.activation + ")"));
-  facts.emplace_back("layer norm eps", defaulted(config.normEpsKey, epsText(config.normEps)) +
-                                           (config.family->epsIsFixed ? " (fixed by the family)" : ""));
-  facts.emplace_back("positions", positionsText(config, defaulted("pad_token_id", number(config.firstPosition - 1))));
-  facts.emplace_back("token types",
-                     config.family->tokenTypes
-                         ? defaulted("type_vocab_size", number(config.typeVocabSize)) + "; absent means 0"
-                         : "none");
-  facts.emplace_back("names", "prefix \"" + encoder.prefix() + "\"");
-  facts.emplace_back("own pooler", encoder.hasPooler() ? "dense, tanh" : "none");
-  return facts;
-}
-
-static Facts factsOf(const ModelConfig &config, const Encoder &encoder, const std::optional<SentenceModules> &modules) {
-  Facts facts = encoderFacts(config, encoder);
-  if (modules) {
-    bool normalized = false;
-    for (const SentenceModule &module : modules->modules) {
-      if (module.kind == SentenceModule::Kind::Pooling)
-        facts.emplace_back("pooling", llvm::join(module.modes, " + ") +
-                                          (module.modesAreDefault ? " (default of sentence-transformers)" : ""));
-      if (module.kind == SentenceModule::Kind::Dense)
-        facts.emplace_back("dense", number(module.inFeatures) + " to " + number(module.outFeatures) + ", " +
-                                        module.activation + (module.bias ? "" : ", no bias") +
-                                        (module.residual ? ", residual" : ""));
-      normalized = module.kind == SentenceModule::Kind::Normalize;
-    }
-    if (!modules->modules.empty())
-      facts.emplace_back("normalize", normalized ? "yes" : "no");
-  }
-  if (encoder.head() != ModelHead::None) {
-    facts.emplace_back("classifier",
-                       std::string(encoder.head() == ModelHead::TokenClassification ? "tokens" : "sequences") + ", " +
-                           number(encoder.labelCount()) + " logits, no softmax or sigmoid");
-    std::string labels;
-    for (size_t i = 0; i < config.labels.size() && i < 256; ++i)
-      labels += (i ? ", " : "") + std::to_string(i) + " = " + plainText(config.labels[i]);
-    if (!labels.empty())
-      facts.emplace_back("labels", labels);
-  }
-  return facts;
+      .Case("modernbert", &kModernBert)
+      .Case("nomic_bert", &kNomicBert)
+      .Case("gte", &kGte)
+      .Case("eurobert", &kEuroBert)
+      .Case("jina_embeddings_v3", &kJinaV3);
 }
 
 static void buildLanes(ModuleOp module, const ModelConfig &config, const Encoder &encoder,
                        const std::optional<SentenceModules> &modules, int64_t embeddingColumns,
                        std::vector<std::string> &lanes) {
   GraphBuilder builder(module);
+  if (config.decisionLayers) {
+    buildDecisionLanes(builder, config, encoder, lanes);
+    return;
+  }
   if (embeddingColumns) {
     lanes.push_back("embed");
-    builder.beginLane("embed", {{"embedding", RowKind::seqs, embeddingColumns}}, encoder.readsTypes());
+    builder.beginLane("embed", {{"embedding", RowKind::seqs, embeddingColumns}}, encoder.inputs());
     builder.endLane(sentenceEmbedding(builder, encoder.hidden(builder), *modules));
   } else if (encoder.head() != ModelHead::None) {
     lanes.push_back("classify");
     RowKind rows = encoder.head() == ModelHead::TokenClassification ? RowKind::tokens : RowKind::seqs;
-    builder.beginLane("classify", {{"logits", rows, encoder.labelCount()}}, encoder.readsTypes());
+    builder.beginLane("classify", {{"logits", rows, encoder.labelCount()}}, encoder.inputs());
     builder.endLane(encoder.logits(builder, encoder.hidden(builder)));
   }
   lanes.push_back("encode");
   std::vector<LaneOutput> outputs = {{"hidden", RowKind::tokens, config.hiddenSize}};
   if (encoder.hasPooler())
     outputs.push_back({"pooled", RowKind::seqs, config.hiddenSize});
-  builder.beginLane("encode", outputs, encoder.readsTypes());
+  builder.beginLane("encode", outputs, encoder.inputs());
   SmallVector<Value> results{encoder.hidden(builder)};
   if (encoder.hasPooler())
     results.push_back(encoder.pooled(builder, results.front()));
@@ -153,10 +74,6 @@ llvm::Expected<ImportedModel> importGraph(MLIRContext &context, llvm::StringRef 
                                            : readModelDirConfig(modelDir);
   if (!config)
     return config.takeError();
-  const EncoderFamily *family = familyOf(config->family->names);
-  if (!family)
-    return makeError(config->path + ": model_type " + quoted(config->modelType) +
-                     " is refused: its family is not compiled yet");
   int64_t embeddingColumns = 0;
   if (*modules && !(*modules)->modules.empty()) {
     llvm::Expected<int64_t> width = embeddingWidth(**modules, config->hiddenSize);
@@ -172,7 +89,7 @@ llvm::Expected<ImportedModel> importGraph(MLIRContext &context, llvm::StringRef 
       if (module.kind == SentenceModule::Kind::Dense)
         if (llvm::Error error = (*checkpoint)->addDirectory(module.dir))
           return std::move(error);
-  llvm::Expected<Encoder> encoder = Encoder::find(*config, *family, **checkpoint, encoderDir);
+  llvm::Expected<Encoder> encoder = Encoder::find(*config, familyOf(config->family->names), **checkpoint, encoderDir);
   if (!encoder)
     return encoder.takeError();
 
@@ -182,6 +99,8 @@ llvm::Expected<ImportedModel> importGraph(MLIRContext &context, llvm::StringRef 
   model.facts = factsOf(*config, *encoder, *modules);
   writeFacts(*model.module, model.facts);
   model.maxSeqTokens = config->maxSeqTokens();
+  if (config->decisionLayers)
+    model.notes.push_back("temperature is in the checkpoint and read by no lane: scaling logits is the caller's");
   auto note = [&](const std::vector<std::string> &texts) {
     model.notes.insert(model.notes.end(), texts.begin(), texts.end());
   };
@@ -208,8 +127,14 @@ Spec specFor(const ImportedModel &model, llvm::StringRef graphPath, llvm::String
   spec.graph = graphPath.str();
   spec.checkpoint = checkpointPath.str();
   spec.stages = {defaultStage(model.maxSeqTokens)};
-  for (const std::string &lane : model.lanes)
-    spec.lanes.push_back({lane, lane, spec.stages.front().name, {}, {}, {}, {}, ""});
+  for (const std::string &lane : model.lanes) {
+    bool markers = mlir::cast<GraphOp>(model.module.get().lookupSymbol(lane)).walk([](GatherMarkersOp) {
+      return WalkResult::interrupt();
+    }).wasInterrupted();
+    if (markers && spec.stages.size() == 1)
+      spec.stages.push_back(markerStage(spec.stages.front()));
+    spec.lanes.push_back({lane, lane, spec.stages[markers].name, {}, {}, {}, {}, ""});
+  }
   return spec;
 }
 

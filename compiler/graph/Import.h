@@ -23,7 +23,7 @@ struct ImportedModel {
   /// Weights and lanes; verified; without batten.stage and batten.stored. Carries the facts (readFacts).
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::unique_ptr<Checkpoint> checkpoint;
-  std::vector<std::string> lanes; ///< main one first: embed or classify where there is one, then encode
+  std::vector<std::string> lanes; ///< main one first
   int64_t maxSeqTokens = 0;
   Facts facts;
   std::vector<std::string> notes; ///< strays, mismatches, defaults: one text each
@@ -32,10 +32,11 @@ struct ImportedModel {
 /// Imports a Hugging Face or sentence-transformers directory. The context must know the batten dialect.
 ///
 /// Lanes: `embed` (embedding) for a sentence-transformers directory; `classify` (logits, no softmax or sigmoid) for a
-/// sequence or token classifier; in every case `encode` (hidden, and pooled where the checkpoint has its pooler). Outputs
-/// and lanes are in this order. Weights are named by what the checkpoint should have, also where it lacks them.
+/// sequence or token classifier; `decide` (logits, act) and `embed` (pooled) for a decision checkpoint; in every case
+/// `encode` (hidden, and pooled where the checkpoint has its pooler). Outputs and lanes are in this order. Weights are named
+/// by what the checkpoint should have, also where it lacks them.
 ///
-/// Errors: the last line holds the first cause, with file and key or tensor; see readModelConfig, readSentenceModules,
+/// Errors: the last line holds the first cause, with file and key or tensor; see readModelDirConfig, readSentenceModules,
 /// Checkpoint::open and Encoder::find.
 llvm::Expected<ImportedModel> importGraph(mlir::MLIRContext &context, llvm::StringRef modelDir);
 
@@ -48,7 +49,8 @@ std::string printGraph(mlir::ModuleOp module);
 /// Errors: the file can't be read; whatever the parser and the verifiers say, as file:line:column: text, the first one last.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> readGraph(mlir::MLIRContext &context, llvm::StringRef path);
 
-/// The spec that belongs to an imported model: its lanes over the default stage, no targets.
+/// The spec that belongs to an imported model: its lanes over the default stage, those that read markers over markerStage,
+/// no targets.
 Spec specFor(const ImportedModel &model, llvm::StringRef graphPath, llvm::StringRef checkpointPath);
 
 /// Opens the checkpoint that a module's weights ask for: the file or directory at path, and the sub-directories that

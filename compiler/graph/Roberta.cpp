@@ -7,8 +7,10 @@
 
 namespace batten {
 
+static constexpr llvm::StringLiteral kPrefixes[] = {"roberta."};
+
 const EncoderFamily kRoberta = {
-    .prefix = "roberta.",
+    .prefixes = kPrefixes,
     .wordTable = "embeddings.word_embeddings",
     .typeTable = "embeddings.token_type_embeddings",
     .positionTable = "embeddings.position_embeddings",

@@ -213,6 +213,14 @@ StageSpec defaultStage(int64_t maxSeqTokens) {
   return stage;
 }
 
+StageSpec markerStage(const StageSpec &stage) {
+  StageSpec markers = stage;
+  markers.name = "question";
+  for (Bucket &bucket : markers.buckets)
+    bucket.markers = bucket.tokens;
+  return markers;
+}
+
 llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount, int64_t seqTypeCount,
                         int64_t maxSeqTokens) {
   struct Limit {
