@@ -260,8 +260,8 @@ def Batten_GatherMarkersOp : Batten_KernelOp<"gather_markers", [], [InferTypeOpA
 def Batten_DecisionFeaturesOp : Batten_KernelOp<"decision_features", [], [InferTypeOpAdaptor]> {
   let summary = "each sequence's first row, then four numbers about its markers' logits";
   let description = [{
-    With p the softmax of the sequence's logits and k = max(markers, 2): [largest p, largest - second (0 if there is but
-    one), -sum p ln max(p, 1e-9) / ln k, k / 255]. Without markers they are [0, 0, 0, 2/255]. An empty sequence's first row
+    With p the softmax of the sequence's logits and k = max(markers, 2): [largest p, largest - second (a second of 0 if there is
+    but one), -sum p ln max(p, 1e-9) / ln k, k / 255]. Without markers they are [0, 0, 0, 2/255]. An empty sequence's first row
     is zeros.
 
     - (C1) Logits are one wide.

@@ -59,8 +59,8 @@ llvm::SmallVector<mlir::Value> decide(GraphBuilder &builder, const ModelConfig &
   for (int64_t i = 0; i < *config.decisionLayers; ++i)
     h = builder.encoderLayer(h, headLayer(names, config.heads, i));
 
-  mlir::Value marked = builder.norm("scorer.norm", builder.gatherMarkers("markers", h),
-                                    names.norm("scorer.norm", "scorer.0"));
+  mlir::Value marked =
+      builder.norm("scorer.norm", builder.gatherMarkers("markers", h), names.norm("scorer.norm", "scorer.0"));
   marked = builder.linear("scorer.dense", marked,
                           names.linear("scorer.dense", "scorer.1", names.width, names.width, key, key));
   marked = builder.activation("scorer.act", marked, Activation::gelu_erf);

@@ -52,11 +52,14 @@ llvm::Error Encoder::findPrefix() {
     }
     break;
   }
-  llvm::StringRef outer = namePrefix;
-  for (llvm::StringRef own : family.prefixes)
-    if (outer.consume_back(own))
+  headPrefix = namePrefix;
+  for (llvm::StringRef own : family.prefixes) {
+    llvm::StringRef outer = namePrefix;
+    if (outer.consume_back(own) && (outer.empty() || outer.ends_with("."))) {
+      headPrefix = outer.str();
       break;
-  headPrefix = outer.str();
+    }
+  }
   return llvm::Error::success();
 }
 
@@ -130,9 +133,9 @@ llvm::Expected<Encoder> Encoder::find(const ModelConfig &config, const EncoderFa
     return std::move(error);
   encoder.findSizes();
   const LayerNames &names = family.layer;
-  encoder.fusedQkv = !names.qkv.empty() &&
-                     (names.query.empty() ||
-                      !encoder.stored(encoder.namePrefix + encoder.layerModule(0) + names.query + ".weight"));
+  encoder.fusedQkv =
+      !names.qkv.empty() &&
+      (names.query.empty() || !encoder.stored(encoder.namePrefix + encoder.layerModule(0) + names.query + ".weight"));
   return encoder;
 }
 
@@ -243,14 +246,15 @@ mlir::Value Encoder::hidden(GraphBuilder &builder) const {
     sum = builder.add(family.positionTable.empty() ? "embed" : "embed.add", sum, types);
   }
   if (!family.positionTable.empty()) {
-    mlir::Value positions = builder.embedPositions("embed.positions", table("embed.positions.w", family.positionTable),
-                                                   {"max_position_embeddings", widthKey}, config.maxPositions, width,
-                                                   config.firstPosition);
+    mlir::Value positions =
+        builder.embedPositions("embed.positions", table("embed.positions.w", family.positionTable),
+                               {"max_position_embeddings", widthKey}, config.maxPositions, width, config.firstPosition);
     sum = builder.add("embed", sum, positions);
   }
   mlir::Value hidden = sum;
   if (!family.embeddingNorm.empty())
-    hidden = builder.norm("embed.norm", sum, normSpec("embed.norm", namePrefix + family.embeddingNorm.str(), width, widthKey));
+    hidden = builder.norm("embed.norm", sum,
+                          normSpec("embed.norm", namePrefix + family.embeddingNorm.str(), width, widthKey));
   if (family.projection == EmbeddingProjection::Always ||
       (family.projection == EmbeddingProjection::WhereWidthsDiffer && width != config.hiddenSize))
     hidden = builder.linear("embed.project", hidden,
@@ -280,9 +284,9 @@ mlir::Value Encoder::headDense(GraphBuilder &builder, mlir::Value x) const {
   x = builder.activation("classifier.act", x, act);
   if (family.sequenceNorm.empty())
     return x;
-  return builder.norm("classifier.norm", x,
-                      normSpec("classifier.norm", headPrefix + family.sequenceNorm.str(), config.hiddenSize,
-                               config.hiddenSizeKey));
+  return builder.norm(
+      "classifier.norm", x,
+      normSpec("classifier.norm", headPrefix + family.sequenceNorm.str(), config.hiddenSize, config.hiddenSizeKey));
 }
 
 mlir::Value Encoder::logits(GraphBuilder &builder, mlir::Value hidden) const {

@@ -36,7 +36,8 @@ static std::string positionsText(const ModelConfig &config, Defaulted defaulted)
     return number(config.maxPositions) + ", absolute, from 0 in each sequence";
   // transformers doesn't count padding ids; a packed sequence has no padding, so all its tokens count.
   return number(config.maxSeqTokens()) + " of " + number(config.maxPositions) + " rows, absolute, from " +
-         number(config.firstPosition) + " (pad_token_id " + defaulted("pad_token_id", number(config.firstPosition - 1)) +
+         number(config.firstPosition) + " (pad_token_id " +
+         defaulted("pad_token_id", number(config.firstPosition - 1)) +
          " + 1) in each sequence; every token counts, also one with the padding's id";
 }
 
@@ -127,8 +128,8 @@ static Facts encoderFacts(const ModelConfig &config, const Encoder &encoder) {
     facts.emplace_back("classifier pooling", defaulted(config.classifier.poolingKey, config.classifier.pooling));
   if (encoder.head() != ModelHead::None && !config.classifier.activation.empty()) {
     facts.emplace_back("classifier activation",
-                       defaulted("classifier_activation", config.classifier.activationName + " (" +
-                                                              config.classifier.activation + ")"));
+                       defaulted("classifier_activation",
+                                 config.classifier.activationName + " (" + config.classifier.activation + ")"));
     facts.emplace_back("classifier bias", defaulted("classifier_bias", config.classifier.denseBias ? "yes" : "no"));
   }
   return facts;

@@ -11,6 +11,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -21,16 +22,16 @@ namespace batten {
 /// The table of tensor names that a row of ConfigFamily.cpp names.
 static const EncoderFamily &familyOf(llvm::StringRef names) {
   return *llvm::StringSwitch<const EncoderFamily *>(names)
-      .Case("bert", &kBert)
-      .Case("roberta", &kRoberta)
-      .Case("distilbert", &kDistilBert)
-      .Case("electra", &kElectra)
-      .Case("albert", &kAlbert)
-      .Case("modernbert", &kModernBert)
-      .Case("nomic_bert", &kNomicBert)
-      .Case("gte", &kGte)
-      .Case("eurobert", &kEuroBert)
-      .Case("jina_embeddings_v3", &kJinaV3);
+              .Case("bert", &kBert)
+              .Case("roberta", &kRoberta)
+              .Case("distilbert", &kDistilBert)
+              .Case("electra", &kElectra)
+              .Case("albert", &kAlbert)
+              .Case("modernbert", &kModernBert)
+              .Case("nomic_bert", &kNomicBert)
+              .Case("gte", &kGte)
+              .Case("eurobert", &kEuroBert)
+              .Case("jina_embeddings_v3", &kJinaV3);
 }
 
 static void buildLanes(ModuleOp module, const ModelConfig &config, const Encoder &encoder,
@@ -127,14 +128,14 @@ Spec specFor(const ImportedModel &model, llvm::StringRef graphPath, llvm::String
   spec.graph = graphPath.str();
   spec.checkpoint = checkpointPath.str();
   spec.stages = {defaultStage(model.maxSeqTokens)};
-  for (const std::string &lane : model.lanes) {
-    bool markers = mlir::cast<GraphOp>(model.module.get().lookupSymbol(lane)).walk([](GatherMarkersOp) {
-      return WalkResult::interrupt();
-    }).wasInterrupted();
-    if (markers && spec.stages.size() == 1)
-      spec.stages.push_back(markerStage(spec.stages.front()));
-    spec.lanes.push_back({lane, lane, spec.stages[markers].name, {}, {}, {}, {}, ""});
-  }
+  auto readsMarkers = [&](const std::string &lane) {
+    auto graph = mlir::cast<GraphOp>(model.module.get().lookupSymbol(lane));
+    return graph.walk([](GatherMarkersOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  };
+  if (llvm::any_of(model.lanes, readsMarkers))
+    spec.stages = markerStages(spec.stages.front());
+  for (const std::string &lane : model.lanes)
+    spec.lanes.push_back({lane, lane, spec.stages[readsMarkers(lane)].name, {}, {}, {}, {}, ""});
   return spec;
 }
 

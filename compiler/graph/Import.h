@@ -49,8 +49,8 @@ std::string printGraph(mlir::ModuleOp module);
 /// Errors: the file can't be read; whatever the parser and the verifiers say, as file:line:column: text, the first one last.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> readGraph(mlir::MLIRContext &context, llvm::StringRef path);
 
-/// The spec that belongs to an imported model: its lanes over the default stage, those that read markers over markerStage,
-/// no targets.
+/// The spec that belongs to an imported model: its lanes over the default stage, or over markerStages where one of
+/// them reads markers; no targets.
 Spec specFor(const ImportedModel &model, llvm::StringRef graphPath, llvm::StringRef checkpointPath);
 
 /// Opens the checkpoint that a module's weights ask for: the file or directory at path, and the sub-directories that

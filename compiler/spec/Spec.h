@@ -94,9 +94,9 @@ llvm::Error assignStages(Spec &spec, std::optional<std::vector<StageSpec>> table
 /// takes at least four sequences of 512; for models with longer sequences one more bucket holds a single longest one.
 /// Sequences are allowed generously (8 tokens each at most): the index tables they cost are small.
 StageSpec defaultStage(int64_t maxSeqTokens);
-/// A stage's buckets with as many markers as tokens, named `question`: for lanes that read markers, whose buckets cost no
-/// others memory.
-StageSpec markerStage(const StageSpec &stage);
+/// The same buckets as two stages, for a model with lanes that read markers: `state` without any, `question` with as many
+/// as tokens. These are the reference system's names (examples/decision.buckets).
+std::vector<StageSpec> markerStages(const StageSpec &stage);
 
 /// Checks what a lane asserts against the model's tables (0: no such limit). Errors: both numbers, and the place.
 llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount, int64_t seqTypeCount,

@@ -213,12 +213,13 @@ StageSpec defaultStage(int64_t maxSeqTokens) {
   return stage;
 }
 
-StageSpec markerStage(const StageSpec &stage) {
-  StageSpec markers = stage;
-  markers.name = "question";
-  for (Bucket &bucket : markers.buckets)
+std::vector<StageSpec> markerStages(const StageSpec &stage) {
+  StageSpec state = stage, question = stage;
+  state.name = "state";
+  question.name = "question";
+  for (Bucket &bucket : question.buckets)
     bucket.markers = bucket.tokens;
-  return markers;
+  return {state, question};
 }
 
 llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount, int64_t seqTypeCount,

@@ -11,21 +11,23 @@ using FamilyTest = GraphTest;
 
 namespace {
 
-const char *const kGoldens[] = {
-    "roberta", "xlm-roberta-cross-encoder",          "camembert", "distilbert",
-    "electra", "distilbert-sequence-classification", "albert",    "electra-sequence-classification"};
-
-/// Writes a golden's tensors again, under other names; an empty name leaves one out.
-void rename(const TempDir &dir, const std::string &golden,
-            llvm::function_ref<std::string(const std::string &)> newName) {
-  dir.write("model.safetensors", rewritten(goldenPath(golden + "/model.safetensors"), newName).bytes());
-}
-
-int countOps(ImportedModel &model, llvm::StringRef lane, llvm::StringRef op) {
-  int count = 0;
-  model.module->lookupSymbol(lane)->walk([&](mlir::Operation *each) { count += each->getName().getStringRef() == op; });
-  return count;
-}
+const char *const kGoldens[] = {"roberta",
+                                "xlm-roberta-cross-encoder",
+                                "camembert",
+                                "distilbert",
+                                "distilbert-sequence-classification",
+                                "electra",
+                                "electra-sequence-classification",
+                                "albert",
+                                "modernbert",
+                                "modernbert-old-config",
+                                "modernbert-sequence-classification-cls",
+                                "modernbert-sequence-classification-mean",
+                                "modernbert-token-classification",
+                                "nomic-bert",
+                                "gte",
+                                "eurobert",
+                                "jina-embeddings-v3"};
 
 /// Activations of a lane in order, without the encoder's own.
 std::string headActivations(ImportedModel &model, llvm::StringRef lane) {
@@ -49,6 +51,15 @@ TEST_F(FamilyTest, EveryGoldenHasItsLanes) {
       {"electra", "encode(hidden: tokens x 40)"},
       {"electra-sequence-classification", "classify(logits: seqs x 3) encode(hidden: tokens x 36)"},
       {"albert", "encode(hidden: tokens x 48, pooled: seqs x 48)"},
+      {"modernbert", "encode(hidden: tokens x 32)"},
+      {"modernbert-old-config", "encode(hidden: tokens x 40)"},
+      {"modernbert-sequence-classification-cls", "classify(logits: seqs x 3) encode(hidden: tokens x 32)"},
+      {"modernbert-sequence-classification-mean", "classify(logits: seqs x 4) encode(hidden: tokens x 48)"},
+      {"modernbert-token-classification", "classify(logits: tokens x 5) encode(hidden: tokens x 40)"},
+      {"nomic-bert", "encode(hidden: tokens x 40)"},
+      {"gte", "encode(hidden: tokens x 32)"},
+      {"eurobert", "encode(hidden: tokens x 48)"},
+      {"jina-embeddings-v3", "encode(hidden: tokens x 32, pooled: seqs x 32)"},
   };
   for (const auto &[name, lanes] : wanted) {
     ImportedModel model = import(goldenPath(name));
@@ -83,7 +94,14 @@ TEST_F(FamilyTest, R5_AnyPrefixIsFoundAndTheHeadStandsBesideIt) {
                                                        {"albert", "albert."},
                                                        {"xlm-roberta-cross-encoder", "roberta."},
                                                        {"distilbert-sequence-classification", "distilbert."},
-                                                       {"electra-sequence-classification", "electra."}};
+                                                       {"electra-sequence-classification", "electra."},
+                                                       {"modernbert", "model."},
+                                                       {"modernbert-sequence-classification-cls", "model."},
+                                                       {"modernbert-token-classification", "model."},
+                                                       {"nomic-bert", "bert."},
+                                                       {"gte", "new."},
+                                                       {"eurobert", "model."},
+                                                       {"jina-embeddings-v3", "roberta."}};
   for (const auto &[golden, own] : prefixes)
     for (const std::string &prefix : {std::string(), own, "module." + own, "model." + own, std::string("odd.")}) {
       TempDir dir;
@@ -198,11 +216,11 @@ TEST_F(FamilyTest, AClassifierOnAlbertsPoolerIsNotClearWithoutArchitectures) {
   expectParts(refusal(dir.path()), {"not clear", "AlbertForSequenceClassification", "AlbertForTokenClassification"});
 }
 
-TEST_F(FamilyTest, R12_DistilBertReadsNoTokenTypes) {
+TEST_F(FamilyTest, R12_SomeFamiliesReadNoTokenTypes) {
   for (const std::string name : kGoldens) {
     ImportedModel model = import(goldenPath(name));
     ASSERT_TRUE(model.module);
-    bool types = name.rfind("distilbert", 0) != 0;
+    bool types = name.rfind("distilbert", 0) != 0 && name.rfind("modernbert", 0) != 0 && name != "eurobert";
     EXPECT_EQ(countOps(model, "encode", "batten.embed_types"), types) << name;
     EXPECT_EQ(model.module->lookupSymbol<GraphOp>("encode").getBody().front().getNumArguments(), types ? 3u : 2u)
         << name;

@@ -100,6 +100,18 @@ inline SafetensorsWriter rewritten(const std::string &path,
   return writer;
 }
 
+/// Writes a golden's tensors again, under other names; an empty name leaves one out.
+inline void rename(const TempDir &dir, const std::string &golden,
+                   llvm::function_ref<std::string(const std::string &)> newName) {
+  dir.write("model.safetensors", rewritten(goldenPath(golden + "/model.safetensors"), newName).bytes());
+}
+
+inline int countOps(ImportedModel &model, llvm::StringRef lane, llvm::StringRef op) {
+  int count = 0;
+  model.module->lookupSymbol(lane)->walk([&](mlir::Operation *each) { count += each->getName().getStringRef() == op; });
+  return count;
+}
+
 } // namespace batten::test
 
 #endif // BATTEN_TESTS_GRAPH_GRAPHTESTSUPPORT_H
