@@ -3,7 +3,7 @@ import hashlib
 import json
 import shutil
 
-from support import SENTENCE, Case, batten
+from support import DECISION, SENTENCE, Case, batten
 
 
 def inspect(*arguments):
@@ -55,6 +55,30 @@ class InspectTest(Case):
                 page = self.assertOk(batten("inspect", SENTENCE, "--plan", told["plan"])).stdout
                 for step in plan["steps"]:
                     self.assertIn(step["label"], page)
+
+    def test_every_lanes_plans_are_visible(self):
+        found = json.loads(self.assertOk(batten("inspect", DECISION, "--json")).stdout)
+        self.assertEqual(["decide", "encode"], [lane["name"] for lane in found["lanes"]])
+        self.assertEqual(["token_ids", "cu_seqlens", "token_types", "markers", "cu_markers", "seq_types"], found["lanes"][0]["reads"])
+        for name in ["decide-32x8x16", "encode-32x8x16"]:
+            self.assertIn(name, self.assertOk(batten("inspect", DECISION, "--plan", name)).stdout)
+
+    def test_memory_counts_tables_and_scratch(self):
+        found = {threads: json.loads(self.assertOk(batten("inspect", SENTENCE, "--memory", "--json", "--threads", threads)).stdout)
+                 for threads in [1, 3]}
+        plans = [plan for lane in inspect()["lanes"] for plan in lane["plans"]]
+        one, three = found[1], found[3]
+        self.assertTrue(0 <= one["arena_bytes"] - max(plan["arena_bytes"] for plan in plans) < 4096)  # shared by all, whole pages
+        scratch = max(plan["scratch_bytes_per_worker"] for plan in plans)
+        self.assertTrue(scratch <= one["scratch_bytes"] < scratch + 4096)
+        self.assertTrue(3 * scratch <= three["scratch_bytes"] < 3 * scratch + 4096)
+        files = [file for file in inspect()["files"] if file["kind"] == "pack"]
+        self.assertEqual(sum(file["bytes"] for file in files), one["weights_mapped_bytes"])
+        for key in ["plan_tables_bytes", "batch_tables_bytes", "image_mapped_bytes"]:
+            self.assertGreater(one[key], 0, key)
+        page = self.assertOk(batten("inspect", SENTENCE, "--memory", "--threads", "1")).stdout
+        for word in ["1 thread\n", "arena", "batch tables", "scratch", "weights", "code", "plans"]:
+            self.assertIn(word, page)
 
     def test_an_unknown_plan_is_refused_with_the_known_ones(self):
         known = inspect()["lanes"][0]["plans"][0]["plan"]
@@ -131,6 +155,14 @@ class BenchTest(Case):
                                         "--lane", "encode", "--steps", "--map-image")).stdout
             self.assertIn(f"lane encode, target {target}", page)
             self.assertIn("whole run", page)
+
+    def test_made_up_batches_have_the_markers_and_types_that_a_lane_reads(self):
+        run = lambda *arguments: json.loads(self.assertOk(batten("bench", DECISION, "--json", "--steps", "--seconds", "0.01", *arguments)).stdout)
+        for tokens, seqs, markers in [(30, 3, 12), (32, 8, 16), (3, 3, 3), (200, 2, 8)]:
+            row = run("--tokens", tokens, "--seqs", seqs)["batches"][0]
+            self.assertEqual((tokens, seqs, markers), (row["tokens"], row["seqs"], row["markers"]))
+            self.assertGreater({step["step"]: step["us"] for step in row["steps"]}["gather"], 0)
+        self.assertEqual(0, run("--tokens", 30, "--lane", "encode")["batches"][0]["markers"])
 
     def test_a_batch_that_fits_no_bucket_is_refused(self):
         self.assertRefused(batten("bench", SENTENCE, "--tokens", str(1 << 20), "--seqs", "20000"), "1048576 tokens")

@@ -5,7 +5,8 @@ import select
 import signal
 import subprocess
 
-from support import BATTEN, SENTENCE, Case, as_lines, batten, read_safetensors, run, write_safetensors
+from support import (BATTEN, DECISION, SENTENCE, Case, as_lines, batten, read_metadata, read_safetensors, run,
+                     write_safetensors)
 
 
 class RunBatchTest(Case):
@@ -52,6 +53,9 @@ class RunBatchTest(Case):
             "element 0 is 4294967296, past 32 bits": {"token_ids": ("I64", [1 << 32] + [1] * (length - 1))},
             "one a token": {"token_types": ("I32", [0])},
             "markers and cu_markers come together": {"markers": ("I32", [0])},
+            "cu_markers has 1 elements, 2 wanted": {"markers": ("I32", [0]), "cu_markers": ("I32", [0])},
+            "cu_markers: [1]: is 1, past the total of 0": {"markers": ("I32", []), "cu_markers": ("I32", [0, 1])},
+            "seq_types has 2 elements, 1 wanted": {"seq_types": ("I32", [0, 0])},
             "97": {"token_ids": ("I32", [97] + [1] * (length - 1))},
             "cu_seqlens": {"cu_seqlens": ("I32", [0, length - 1])},
         }
@@ -84,6 +88,139 @@ class RunBatchTest(Case):
         path, _, _ = self.batch("short")
         self.assertRefused(batten("run", SENTENCE, "--batch", path, "--lane", "embde"), "'embde'", "embed", "encode")
         self.assertRefused(batten("run", SENTENCE, "--batch", path, "--target", "pdp-11"), "pdp-11")
+
+
+class RunMarkersTest(Case):
+    """A lane that reads markers and sequence types."""
+
+    INPUTS = {"token_ids": ("I32", [1, 2, 3, 4, 5, 6, 7]), "cu_seqlens": ("I32", [0, 3, 3, 7]), "markers": ("I32", [2, 0, 3]),
+              "cu_markers": ("I32", [0, 2, 2, 3]), "seq_types": ("I32", [2, 0, 1])}
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "marked.safetensors"
+        write_safetensors(self.path, self.INPUTS)
+
+    def test_lines_have_their_own_markers_tokens_and_sequence(self):
+        answer = self.folder / "out.safetensors"
+        self.assertOk(batten("run", DECISION, "--batch", self.path, "-o", answer))
+        wanted = read_safetensors(answer)
+        self.assertEqual({"gathered": [3, 20], "decision": [3, 20], "embedding": [3, 20]}, {name: shape for name, (shape, _) in wanted.items()})
+        batch = self.assertOk(batten("run", DECISION, "--batch", self.path)).stdout
+        lines = self.assertOk(batten("run", DECISION, "--jsonl", stdin=as_lines(self.INPUTS))).stdout
+        self.assertEqual(batch, lines)
+        found = [json.loads(line) for line in lines.splitlines()]
+        self.assertEqual([2, 0, 1], [len(line["gathered"]) for line in found])
+        self.assertEqual([20, 20, 20], [len(line["decision"]) for line in found])
+        self.assertClose(wanted["gathered"], ([3, 20], sum(sum((line["gathered"] for line in found), []), [])))
+        self.assertClose(wanted["decision"], ([3, 20], sum((line["decision"] for line in found), [])))
+        hidden = [json.loads(line)["hidden"] for line in
+                  self.assertOk(batten("run", DECISION, "--jsonl", "--lane", "encode", stdin=as_lines(self.INPUTS))).stdout.splitlines()]
+        self.assertEqual([3, 0, 4], [len(rows) for rows in hidden])
+        self.assertEqual([hidden[0][2], hidden[0][0], hidden[2][3]], sum((line["gathered"] for line in found), []))
+
+    def test_lines_may_leave_out_markers_and_type(self):
+        lines = '{"ids": [1, 2]}\n{"ids": [1, 2], "type": 0, "markers": []}\n{"ids": [1, 2], "type": 1, "markers": [1]}\n'
+        found = [json.loads(line) for line in self.assertOk(batten("run", DECISION, "--jsonl", stdin=lines)).stdout.splitlines()]
+        self.assertEqual(found[0], found[1])
+        self.assertNotEqual(found[0]["decision"], found[2]["decision"])
+
+    def test_bad_markers_and_types_are_named_with_their_line(self):
+        for reason, line in {"markers: [1]: is 2, sequence 0 has 2 tokens": '{"ids": [1, 2], "markers": [0, 2]}',
+                             "markers: [0]: is -1": '{"ids": [1, 2], "markers": [-1]}',
+                             "markers: [0]: is 0, sequence 0 has 0 tokens": '{"ids": [], "markers": [0]}',
+                             "seq_types: [0]: is 3": '{"ids": [1, 2], "type": 3}',
+                             "65 markers: no bucket": json.dumps({"ids": [1], "markers": [0] * 65})}.items():
+            with self.subTest(reason):
+                result = batten("run", DECISION, "--jsonl", stdin='{"ids": [1]}\n' + line + "\n")
+                self.assertRefused(result, "line 2: ", reason, stdout=None)
+                self.assertEqual(1, len(result.stdout.splitlines()))
+
+    def test_more_markers_than_any_bucket_are_answered_in_order(self):
+        lines = [json.dumps({"ids": [1 + i % 40] * 3, "markers": [i % 3] * (i % 9), "type": i % 3}) for i in range(400)]
+        found = self.assertOk(batten("run", DECISION, "--jsonl", stdin="\n".join(lines))).stdout.splitlines()
+        self.assertEqual([i % 9 for i in range(400)], [len(json.loads(line)["gathered"]) for line in found])
+
+    def test_R34_check_tells_bucket_and_slack_and_runs_nothing(self):
+        for markers, plan, slack in [(3, "decide-8x4x4", (7, 3, 1)), (4, "decide-8x4x4", (7, 3, 0)), (5, "decide-32x8x16", (31, 7, 11))]:
+            write_safetensors(self.path, {"token_ids": ("I32", [1]), "cu_seqlens": ("I32", [0, 1]), "markers": ("I32", [0] * markers),
+                                          "cu_markers": ("I32", [0, markers])})
+            found = json.loads(self.assertOk(batten("run", DECISION, "--batch", self.path, "--check")).stdout)
+            self.assertEqual({"plan": plan, "batch": {"tokens": 1, "seqs": 1, "markers": markers},
+                              "slack": dict(zip(["tokens", "seqs", "markers"], slack))}, found)
+        write_safetensors(self.path, self.INPUTS | {"markers": ("I32", [3, 0, 3])})
+        self.assertRefused(batten("run", DECISION, "--batch", self.path, "--check"), self.path, "markers: [0]: is 3")
+
+
+class RunTraceTest(Case):
+    def test_every_step_is_written_with_its_label_kernel_and_rows(self):
+        path, inputs, wanted = self.batch("ragged")
+        folder = self.folder / "made" / "here"
+        answers = [self.assertOk(batten("run", SENTENCE, "--batch", path, "--trace", folder, "--threads", threads)).stdout for threads in [1, 2]]
+        self.assertEqual(self.assertOk(batten("run", SENTENCE, "--batch", path)).stdout, answers[0])
+        self.assertEqual(answers[0], answers[1])
+        self.assertEqual(["embed.safetensors"], [entry.name for entry in folder.iterdir()])
+        trace = read_safetensors(folder / "embed.safetensors")
+        facts, order = read_metadata(folder / "embed.safetensors")
+        steps = json.loads(batten("inspect", SENTENCE, "--json", "--plan", "embed-" + facts["bucket"]).stdout)["steps"]
+        self.assertEqual([f"{i:03} {step['label']}" for i, step in enumerate(steps)], order)
+        counts = {"tokens": len(inputs["token_ids"][1]), "seqs": len(inputs["cu_seqlens"][1]) - 1}
+        for i, step in enumerate(steps):
+            output = step["operands"][-1]
+            self.assertEqual([counts[output["rows"]], output["width"]], trace[order[i]][0], step["label"])
+            self.assertEqual({"step": i, "label": step["label"], "kernel": step["kernel"], "rows": output["rows"]}, json.loads(facts[order[i]]))
+        told = json.loads(batten("inspect", SENTENCE, "--json").stdout)
+        self.assertEqual(told["manifest_sha256"], facts["manifest_sha256"])
+        self.assertEqual([target["name"] for target in told["targets"] if target["in_use"]], [facts["target"]])
+        self.assertEqual(("embed", str(len(steps))), (facts["lane"], facts["steps"]))
+        self.assertClose(wanted["embedding"], trace[order[-1]])
+
+    def test_threads_do_not_change_a_bit_of_a_trace(self):
+        path, _, _ = self.batch("ragged")
+        traces = []
+        for threads in [1, 2, 3]:
+            folder = self.folder / str(threads)
+            self.assertOk(batten("run", SENTENCE, "--lane", "encode", "--batch", path, "--trace", folder, "--threads", threads))
+            traces.append((folder / "encode.safetensors").read_bytes())
+        self.assertEqual(1, len(set(traces)))
+
+    def test_marker_rows_and_steps_without_rows(self):
+        path, folder = self.folder / "in.safetensors", self.folder / "trace"
+        batch = {"token_ids": ("I32", [1, 2, 3]), "cu_seqlens": ("I32", [0, 2, 3])}
+        for extra, rows in [({}, 0), ({"markers": ("I32", [1, 1, 0]), "cu_markers": ("I32", [0, 2, 3])}, 3)]:
+            write_safetensors(path, batch | extra)
+            self.assertOk(batten("run", DECISION, "--batch", path, "--trace", folder))
+            trace = read_safetensors(folder / "decide.safetensors")  # replaced as a whole
+            self.assertEqual([rows, 20], trace["008 gather"][0])
+            self.assertEqual([2, 20], trace["009 decide"][0])
+            self.assertEqual("markers", json.loads(read_metadata(folder / "decide.safetensors")[0]["008 gather"])["rows"])
+        write_safetensors(path, {"token_ids": ("I32", []), "cu_seqlens": ("I32", [0])})
+        self.assertOk(batten("run", DECISION, "--batch", path, "--trace", folder))
+        self.assertEqual({0}, {shape[0] for shape, _ in read_safetensors(folder / "decide.safetensors").values()})
+
+    def test_bad_input_leaves_what_was_there_and_makes_no_folder(self):
+        path, inputs, _ = self.batch("short")
+        write_safetensors(path, inputs | {"token_ids": ("I32", [97] + inputs["token_ids"][1][1:])})
+        folder = self.folder / "none"
+        self.assertRefused(batten("run", SENTENCE, "--batch", path, "--trace", folder), path, "97")
+        self.assertFalse(folder.exists())
+        folder.mkdir()
+        (folder / "embed.safetensors").write_text("old")
+        self.assertRefused(batten("run", SENTENCE, "--batch", path, "--trace", folder), path, "97")
+        self.assertEqual("old", (folder / "embed.safetensors").read_text())
+        self.assertRefused(batten("run", SENTENCE, "--batch", self.batch("short")[0], "--trace", path), path, "cannot make this folder")
+
+    def test_a_full_disk_is_an_error_and_leaves_no_half_file(self):
+        path, _, _ = self.batch("ragged")
+        small = self.folder / "small"
+        small.mkdir()
+        mount = f"mount -t tmpfs -o size=16k none {small}"
+        if run("unshare", "--mount", "sh", "-c", mount).returncode != 0:
+            self.skipTest("mounting a tmpfs is not permitted here")
+        result = run("unshare", "--mount", "sh", "-c", mount + f" && {{ \"$0\" \"$@\"; ls -A {small}; }}", BATTEN, "run", SENTENCE,
+                     "--batch", path, "--trace", small)
+        self.assertEqual("", result.stdout)
+        self.assertIn("No space left", result.stderr.splitlines()[-1])
 
 
 class RunFilesTest(Case):

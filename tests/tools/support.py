@@ -19,6 +19,9 @@ COMPILER = Path(os.environ.get("BATTEN_COMPILER") or BIN / "batten-compile")
 WORK = Path(os.environ.get("BATTEN_TEST_WORK", ROOT / "build/release/tests/tools/work"))
 BATTEN = BIN / "batten"
 SENTENCE = WORK / "sentence.batten"  # lanes embed (embedding) and encode (hidden)
+# Made without the compiler: targets base and twin; lanes decide (gathered, decision, embedding; reads markers and sequence
+# types) and encode. The other three differ from it in one place each, see tests/runtime/WriteBundles.cpp.
+DECISION, CHANGED, PARTED, RENAMED = (WORK / f"{name}.batten" for name in ["decision", "changed", "parted", "renamed"])
 SENTENCE_MODEL = GOLDENS / "sentence-mean-normalize"
 
 
@@ -63,6 +66,14 @@ def read_safetensors(path):
     return tensors
 
 
+def read_metadata(path):
+    """The facts of a safetensors file, and the names of its tensors in their order."""
+    data = Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    return header.pop("__metadata__", {}), sorted(header, key=lambda name: header[name]["data_offsets"])
+
+
 def golden_case(model, case):
     """(inputs for write_safetensors, outputs as read_safetensors gives them) of a golden's case."""
     inputs, outputs = {}, {}
@@ -77,12 +88,16 @@ def golden_case(model, case):
 def as_lines(inputs):
     """A batch as lines of JSON."""
     ids, cuts = inputs["token_ids"][1], inputs["cu_seqlens"][1]
-    types = inputs.get("token_types", (None, None))[1]
+    types, markers, marks, kinds = (inputs.get(name, (None, None))[1] for name in ["token_types", "markers", "cu_markers", "seq_types"])
     lines = []
-    for begin, end in zip(cuts, cuts[1:]):
+    for index, (begin, end) in enumerate(zip(cuts, cuts[1:])):
         sequence = {"ids": ids[begin:end]}
         if types:
             sequence["types"] = types[begin:end]
+        if markers:
+            sequence["markers"] = markers[marks[index]:marks[index + 1]]
+        if kinds:
+            sequence["type"] = kinds[index]
         lines.append(json.dumps(sequence))
     return "".join(line + "\n" for line in lines)
 
@@ -127,9 +142,9 @@ class Case(unittest.TestCase):
 def compile_bundles():
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    result = compiler("compile", SENTENCE_MODEL, "-o", SENTENCE, "--quiet")
-    if result.returncode != 0:
-        raise SystemExit(result.stderr)
+    for result in [compiler("compile", SENTENCE_MODEL, "-o", SENTENCE, "--quiet"), run(BIN / "write_test_bundles", WORK)]:
+        if result.returncode != 0:
+            raise SystemExit(result.stderr)
 
 
 if __name__ == "__main__":

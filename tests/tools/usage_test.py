@@ -6,7 +6,7 @@ import subprocess
 
 from support import BATTEN, BIN, Case, batten, run
 
-COMMANDS = ["run", "inspect", "verify", "bench"]
+COMMANDS = ["run", "inspect", "verify", "bench", "compare"]
 COMPILER_COMMANDS = ["import", "compile"]
 
 
@@ -61,11 +61,21 @@ class UsageTest(Case):
             self.assertUsage(batten("run", "x.batten", "--jsonl", "--threads", threads), "--threads")
         self.assertUsage(batten("verify", "x.batten", "--digest", "12"), "--digest: 64 hexadecimal digits", "'12'")
         self.assertUsage(batten("bench", "x.batten", "--tokens", "0"), "--tokens")
+        for value in ["-1", "x", ""]:
+            self.assertUsage(batten("compare", "x.batten", "y.batten", "--batch", "f", "--max-abs", value), "--max-abs")
 
     def test_flags_that_exclude_or_need_each_other(self):
         self.assertUsage(batten("run", "x.batten"), "--batch", "--jsonl")
         self.assertUsage(batten("run", "x.batten", "--batch", "f", "--jsonl"), "exclude each other")
         self.assertUsage(batten("run", "x.batten", "--jsonl", "-o", "f"), "-o goes with --batch")
+        self.assertUsage(batten("run", "x.batten", "--jsonl", "--trace", "d"), "--trace goes with --batch")
+        self.assertUsage(batten("run", "x.batten", "--jsonl", "--check"), "--check goes with --batch")
+        self.assertUsage(batten("run", "x.batten", "--batch", "f", "--check", "-o", "g"), "--check runs nothing")
+        self.assertUsage(batten("run", "x.batten", "--batch", "f", "--check", "--trace", "d"), "--check runs nothing")
+        self.assertUsage(batten("inspect", "x.batten", "--memory", "--plan", "p"), "--memory and --plan exclude each other")
+        self.assertUsage(batten("inspect", "x.batten", "--threads", "2"), "--threads needs --memory")
+        self.assertUsage(batten("compare", "x.batten", "--batch", "f"), "the second bundle's path is missing")
+        self.assertUsage(batten("compare", "x.batten", "y.batten"), "--batch IN.safetensors is needed")
         self.assertUsage(batten("bench", "x.batten", "--seqs", "2"), "--seqs needs --tokens")
         self.assertUsage(batten("bench", "x.batten", "--batch", "f", "--tokens", "2"), "exclude each other")
 
@@ -73,7 +83,8 @@ class UsageTest(Case):
 class MissingTest(Case):
     def test_missing_bundle_is_named(self):
         missing = self.folder / "none.batten"
-        for command in [["run", missing, "--jsonl"], ["inspect", missing], ["verify", missing], ["bench", missing]]:
+        for command in [["run", missing, "--jsonl"], ["inspect", missing], ["inspect", missing, "--memory"], ["verify", missing],
+                        ["bench", missing]]:
             self.assertRefused(batten(*command), missing, "o such file")
 
     def test_without_a_compiler_beside_it_batten_says_what_is_missing(self):

@@ -104,11 +104,22 @@ Batch readBatch(const std::string &path) {
 }
 
 Batch makeBatch(const Lane &lane, uint32_t tokens, uint32_t seqs) {
+  auto roomy = std::find_if(lane.buckets.begin(), lane.buckets.end(), [&](const batten_bucket_info_t &bucket) {
+    return tokens <= bucket.tokens && seqs <= bucket.seqs && bucket.markers != 0;
+  });
+  const bool marks = lane.info.readsMarkers && roomy != lane.buckets.end();
+  const uint32_t mostMarkers = marks ? std::min(4u, roomy->markers / seqs) : 0;
   Batch batch;
   uint32_t state = 1;
   for (uint32_t s = 0; s < seqs; ++s) {
     Batch::Sequence sequence;
-    sequence.ids.resize(tokens / seqs + (s < tokens % seqs ? 1 : 0));
+    const uint32_t length = tokens / seqs + (s < tokens % seqs ? 1 : 0), markers = std::min(mostMarkers, length);
+    for (uint32_t m = 0; m < markers; ++m)
+      sequence.markers.push_back(int32_t(uint64_t(m) * length / markers));
+    sequence.hasMarkers = lane.info.readsMarkers;
+    sequence.hasType = lane.info.readsSeqTypes;
+    sequence.type = sequence.hasType ? int32_t(s % lane.info.seqTypeCount) : 0;
+    sequence.ids.resize(length);
     for (int32_t &id : sequence.ids) {
       state = state * 1664525u + 1013904223u;
       id = lane.info.idCount ? int32_t(uint64_t(state) * lane.info.idCount >> 32) : 0;
@@ -136,6 +147,8 @@ Outputs runLane(const Engine &engine, const Lane &lane, const Batch &batch, cons
   check(
       batten_run_lane(engine.executor.get(), lane.index, &view, views.data(), uint32_t(views.size()), nullptr, &error),
       error, where);
+  for (size_t i = 0; i < views.size(); ++i)
+    outputs.rows[i] = views[i].rows; // a row kind of one has none without a sequence
   return outputs;
 }
 

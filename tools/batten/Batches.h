@@ -40,7 +40,8 @@ struct Batch {
 /// tensor.
 Batch readBatch(const std::string &path);
 
-/// tokens in seqs sequences of near equal length, with ids that the lane takes. Deterministic.
+/// tokens in seqs sequences of near equal length, with ids that the lane takes; where it reads them also with up to 4
+/// markers a sequence, spread over it, as far as the smallest bucket with room for any goes, and with sequence types in turn. Deterministic.
 Batch makeBatch(const Lane &lane, uint32_t tokens, uint32_t seqs);
 
 /// Outputs of a run, copied out dense.

@@ -149,6 +149,7 @@ ordered_json measureItem(const BenchOptions &options, batten_bundle_t *bundle, c
   ordered_json json = {{"batch", item.name},
                        {"tokens", item.batch.tokenCount()},
                        {"seqs", item.batch.seqCount()},
+                       {"markers", item.batch.markerCount()},
                        {"bucket", bucketName(lane.buckets[item.bucket])},
                        {"runs", times.size()},
                        {"p50_us", p50 * 1e6},
@@ -204,12 +205,12 @@ std::string benchPage(const BenchOptions &options, const ordered_json &json) {
   page += "this machine's peaks with as many threads: " + number(json["peaks"]["fma_gflop_per_s"], 1) +
           " GFLOP/s (FMA, " + text(json["peaks"]["isa"]) + "), " + number(json["peaks"]["read_gbyte_per_s"], 1) +
           " GB/s (reading memory)\n\n";
-  Table table("lrrlrrrrrrrr");
-  table.add({"batch", "tokens", "seqs", "bucket", "runs", "p50 us", "p99 us", "tokens/s", "GFLOP/s", "of FMA peak",
-             "GB/s", "of read peak"});
+  Table table("lrrrlrrrrrrrr");
+  table.add({"batch", "tokens", "seqs", "markers", "bucket", "runs", "p50 us", "p99 us", "tokens/s", "GFLOP/s",
+             "of FMA peak", "GB/s", "of read peak"});
   for (const ordered_json &row : json["batches"])
-    table.add({text(row["batch"]), text(row["tokens"]), text(row["seqs"]), text(row["bucket"]), text(row["runs"]),
-               number(row["p50_us"], 1), number(row["p99_us"], 1), number(row["tokens_per_s"], 0),
+    table.add({text(row["batch"]), text(row["tokens"]), text(row["seqs"]), text(row["markers"]), text(row["bucket"]),
+               text(row["runs"]), number(row["p50_us"], 1), number(row["p99_us"], 1), number(row["tokens_per_s"], 0),
                number(row["gflop_per_s"], 1), percent(row["share_of_fma_peak"].get<double>()),
                number(row["gbyte_per_s"], 1), percent(row["share_of_read_peak"].get<double>())});
   page += table.str();
@@ -265,19 +266,11 @@ void bench(const BenchOptions &options) {
     check(batten_executor_prepare(engine.executor.get(), lane.index, item.bucket, &error), error, options.bundle.path);
     json["batches"].push_back(measureItem(options, bundle.get(), engine, lane, item, machine));
   }
-  batten_memory_t memory;
-  checkIndex(batten_executor_get_memory(engine.executor.get(), &memory));
-  json["memory"] = {{"weights_mapped_bytes", memory.weightsMapped}, {"weights_resident_bytes", memory.weightsResident},
-                    {"image_mapped_bytes", memory.imageMapped},     {"image_resident_bytes", memory.imageResident},
-                    {"plan_tables_bytes", memory.planTables},       {"arena_bytes", memory.arena},
-                    {"batch_tables_bytes", memory.batchTables},     {"scratch_bytes", memory.scratch}};
+  json["memory"] = describeMemory(engine.executor.get());
   out().write(options.json ? json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"
                            : benchPage(options, json));
   if (!options.json)
-    out().write("\nmemory: weights " + humanBytes(memory.weightsMapped) + " mapped, " +
-                humanBytes(memory.weightsResident) + " resident; code " + humanBytes(memory.imageMapped) + "; plans " +
-                humanBytes(memory.planTables) + "; arena " + humanBytes(memory.arena) + ", batch tables " +
-                humanBytes(memory.batchTables) + ", scratch " + humanBytes(memory.scratch) + "\n");
+    out().write("\nmemory: " + memoryLine(json["memory"]) + "\n");
 }
 
 } // namespace

@@ -10,6 +10,7 @@ void addRun(Program &program);
 void addInspect(Program &program);
 void addVerify(Program &program);
 void addBench(Program &program);
+void addCompare(Program &program);
 
 } // namespace batten::tools
 

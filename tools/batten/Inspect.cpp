@@ -131,12 +131,29 @@ ordered_json describeBundle(const batten_bundle_t *bundle) {
   return json;
 }
 
+ordered_json describeMemory(const batten_executor_t *executor) {
+  batten_memory_t memory;
+  checkIndex(batten_executor_get_memory(executor, &memory));
+  return {{"weights_mapped_bytes", memory.weightsMapped}, {"weights_resident_bytes", memory.weightsResident},
+          {"image_mapped_bytes", memory.imageMapped},     {"image_resident_bytes", memory.imageResident},
+          {"plan_tables_bytes", memory.planTables},       {"arena_bytes", memory.arena},
+          {"batch_tables_bytes", memory.batchTables},     {"scratch_bytes", memory.scratch}};
+}
+
+std::string memoryLine(const ordered_json &memory) {
+  auto bytes = [&](const char *key) { return humanBytes(memory[key].get<uint64_t>()); };
+  return "weights " + bytes("weights_mapped_bytes") + " mapped, " + bytes("weights_resident_bytes") +
+         " resident; code " + bytes("image_mapped_bytes") + "; plans " + bytes("plan_tables_bytes") + "; arena " +
+         bytes("arena_bytes") + ", batch tables " + bytes("batch_tables_bytes") + ", scratch " + bytes("scratch_bytes");
+}
+
 namespace {
 
 struct InspectOptions {
   BundleOptions bundle;
   std::string plan;
-  bool json = false;
+  uint32_t threads = 0;
+  bool json = false, memory = false;
 };
 
 std::string text(const ordered_json &value) {
@@ -213,7 +230,27 @@ std::string bundlePage(const std::string &path, const ordered_json &json) {
   return page + files.str();
 }
 
+/// Memory is asked of an executor, so this needs a target that runs here.
+void inspectMemory(const InspectOptions &options) {
+  BundlePtr bundle = options.bundle.open();
+  Engine engine(bundle.get(), options.bundle.path, options.threads);
+  ordered_json json = {{"target", toString(targetInUse(bundle.get()).name)}, {"threads", engine.threads}};
+  json.update(describeMemory(engine.executor.get()));
+  if (options.json)
+    out().write(json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+  else
+    out().write(printable(options.bundle.path) + ": an executor of all lanes on " + text(json["target"]) + ", " +
+                text(json["threads"]) + (engine.threads == 1 ? " thread\n  " : " threads\n  ") + memoryLine(json) +
+                "\n");
+}
+
 void inspect(const InspectOptions &options) {
+  if (options.memory && !options.plan.empty())
+    failUsage("--memory and --plan exclude each other: one arena serves all plans");
+  if (options.threads && !options.memory)
+    failUsage("--threads needs --memory");
+  if (options.memory)
+    return inspectMemory(options);
   BundlePtr bundle = options.bundle.openToInspect(BATTEN_VERIFY_STRUCTURE);
   ordered_json json = options.plan.empty() ? describeBundle(bundle.get())
                                            : describePlan(bundle.get(), options.bundle.path, options.plan);
@@ -229,9 +266,12 @@ void addInspect(Program &program) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App *command = program.add("inspect", "Tell what is in a bundle",
                                   "batten inspect minilm.batten\n"
-                                  "  batten inspect minilm.batten --plan embed-512x128x0 --json");
+                                  "  batten inspect minilm.batten --plan embed-512x128x0 --json\n"
+                                  "  batten inspect minilm.batten --memory --threads 4");
   options->bundle.addTo(command);
   command->add_option("--plan", options->plan, "List the steps of that plan")->type_name("LANE-TOKENSxSEQSxMARKERS");
+  command->add_flag("--memory", options->memory, "Tell what an executor holds: arena, tables, scratch, weights, code");
+  addThreads(command, &options->threads);
   command->add_flag("--json", options->json, "Print JSON");
   program.onRun(command, [options] { inspect(*options); });
 }

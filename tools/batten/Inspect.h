@@ -27,6 +27,11 @@ nlohmann::ordered_json describePlan(const batten_bundle_t *bundle, const std::st
 /// describePlan's answer as a page.
 std::string planPage(const nlohmann::ordered_json &plan);
 
+/// Bytes that an executor and its bundle hold, by what they are for.
+nlohmann::ordered_json describeMemory(const batten_executor_t *executor);
+/// describeMemory's answer as a line.
+std::string memoryLine(const nlohmann::ordered_json &memory);
+
 /// Most (query, key) pairs of a bucket: as many sequences of the greatest length as fit.
 uint64_t mostPairs(const Lane &lane, const batten_bucket_info_t &bucket);
 

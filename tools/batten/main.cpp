@@ -1,4 +1,4 @@
-// `batten`: run, inspect, verify and bench bundles. Links the runtime only; `import` and `compile` are handed to
+// `batten`: run, inspect, verify, bench and compare bundles. Links the runtime only; `import` and `compile` are handed to
 // batten-compile, which is looked for beside this binary.
 #include "tools/batten/Commands.h"
 #include "tools/common/Files.h"
@@ -46,5 +46,6 @@ int main(int argc, char **argv) {
   addInspect(program);
   addVerify(program);
   addBench(program);
+  addCompare(program);
   return program.main(argc, argv);
 }

@@ -151,10 +151,14 @@ std::vector<int32_t> SafetensorsReader::readInt32(const StoredTensor &tensor) co
   return values;
 }
 
-void writeSafetensors(const std::string &path, const std::vector<OutputTensor> &tensors) {
+SafetensorsWriter::SafetensorsWriter(const std::string &path, const std::vector<TensorShape> &tensors,
+                                     const TensorMetadata &metadata)
+    : file(path) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  for (const auto &[key, value] : metadata)
+    header["__metadata__"][key] = value;
   uint64_t offset = 0;
-  for (const OutputTensor &tensor : tensors) {
+  for (const TensorShape &tensor : tensors) {
     uint64_t bytes = tensor.rows * tensor.width * 4;
     header[tensor.name] = {
         {"dtype", "F32"}, {"shape", {tensor.rows, tensor.width}}, {"data_offsets", {offset, offset + bytes}}};
@@ -165,13 +169,24 @@ void writeSafetensors(const std::string &path, const std::vector<OutputTensor> &
   std::string length(8, '\0');
   for (int i = 0; i < 8; ++i)
     length[size_t(i)] = char(text.size() >> (8 * i));
-
-  OutputFile file(path);
   file.write(length);
   file.write(text);
+}
+
+void SafetensorsWriter::write(const float *values, uint64_t count) {
+  file.write({reinterpret_cast<const char *>(values), size_t(count) * sizeof(float)});
+}
+
+void SafetensorsWriter::commit() { file.commit(); }
+
+void writeSafetensors(const std::string &path, const std::vector<OutputTensor> &tensors) {
+  std::vector<TensorShape> shapes;
   for (const OutputTensor &tensor : tensors)
-    file.write({reinterpret_cast<const char *>(tensor.data), size_t(tensor.rows * tensor.width * 4)});
-  file.commit();
+    shapes.push_back({tensor.name, tensor.rows, tensor.width});
+  SafetensorsWriter writer(path, shapes);
+  for (const OutputTensor &tensor : tensors)
+    writer.write(tensor.data, tensor.rows * tensor.width);
+  writer.commit();
 }
 
 } // namespace batten::tools

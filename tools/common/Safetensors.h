@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace batten::tools {
@@ -37,6 +38,28 @@ public:
 private:
   InputFile file;
   std::vector<StoredTensor> entries; ///< by offset
+};
+
+/// A tensor of f32 that will be written.
+struct TensorShape {
+  std::string name;
+  uint64_t rows, width;
+};
+/// Facts about a file, by key; text only, as the format has it.
+using TensorMetadata = std::vector<std::pair<std::string, std::string>>;
+
+/// Writes a file whose shapes are known before its values: the header at once, then values as they come, in the order of
+/// the tensors. The file appears whole with commit, or not at all.
+class SafetensorsWriter {
+public:
+  SafetensorsWriter(const std::string &path, const std::vector<TensorShape> &tensors,
+                    const TensorMetadata &metadata = {});
+  /// count values; all calls together give every value of every tensor once.
+  void write(const float *values, uint64_t count);
+  void commit();
+
+private:
+  OutputFile file;
 };
 
 /// A tensor to write: f32, rows x width.

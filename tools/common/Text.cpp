@@ -14,6 +14,12 @@ std::string fixed(double value, int digits) {
   return std::string(text.data(), end);
 }
 
+std::string significant(double value) {
+  std::array<char, 64> text;
+  auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 3).ptr;
+  return std::string(text.data(), end);
+}
+
 std::string humanBytes(uint64_t bytes) {
   if (bytes < 1000)
     return std::to_string(bytes) + " B";

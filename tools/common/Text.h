@@ -14,6 +14,8 @@ namespace batten::tools {
 std::string humanBytes(uint64_t bytes);
 /// With that many digits after the point.
 std::string fixed(double value, int digits);
+/// Three digits, with an exponent where that is shorter: "0.0123", "1.2e-07".
+std::string significant(double value);
 /// "12.3 %".
 std::string percent(double share);
 /// Lower case hexadecimal.
