@@ -61,6 +61,18 @@ Matrix reference::layerNorm(const Matrix &x, const std::vector<double> &weight, 
   return out;
 }
 
+Matrix reference::rmsNorm(const Matrix &x, const std::vector<double> &weight, double eps) {
+  Matrix out(x.rows, x.cols);
+  for (size_t r = 0; r < x.rows; ++r) {
+    double squares = 0;
+    for (size_t c = 0; c < x.cols; ++c)
+      squares += x(r, c) * x(r, c);
+    for (size_t c = 0; c < x.cols; ++c)
+      out(r, c) = x(r, c) / std::sqrt(squares / static_cast<double>(x.cols) + eps) * (weight.empty() ? 1.0 : weight[c]);
+  }
+  return out;
+}
+
 Matrix reference::linear(const Matrix &x, const Matrix &w, const std::vector<double> &bias) {
   Matrix out(x.rows, w.rows);
   for (size_t r = 0; r < x.rows; ++r)
@@ -122,6 +134,103 @@ Matrix reference::attention(const Matrix &qkv, const std::vector<uint32_t> &cuSe
           out(i, h * headWidth + d) = sum;
         }
       }
+  return out;
+}
+
+Matrix reference::ropeTable(size_t positions, size_t headWidth, double theta) {
+  Matrix table(positions, headWidth);
+  size_t half = headWidth / 2;
+  for (size_t p = 0; p < positions; ++p)
+    for (size_t j = 0; j < half; ++j) {
+      double angle =
+          static_cast<double>(p) * std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(headWidth));
+      table(p, j) = std::cos(angle);
+      table(p, half + j) = std::sin(angle);
+    }
+  return table;
+}
+
+Matrix reference::rope(const Matrix &qkv, const std::vector<uint32_t> &cuSeqlens, const Matrix &table, size_t heads,
+                       size_t kvHeads, size_t headWidth) {
+  Matrix out = qkv;
+  size_t half = headWidth / 2;
+  for (size_t s = 0; s + 1 < cuSeqlens.size(); ++s)
+    for (uint32_t t = cuSeqlens[s]; t < cuSeqlens[s + 1]; ++t)
+      for (size_t h = 0; h < heads + kvHeads; ++h)
+        for (size_t j = 0; j < half; ++j) {
+          double cosine = table(t - cuSeqlens[s], j), sine = table(t - cuSeqlens[s], half + j);
+          double lo = qkv(t, h * headWidth + j), hi = qkv(t, h * headWidth + half + j);
+          out(t, h * headWidth + j) = lo * cosine - hi * sine;
+          out(t, h * headWidth + half + j) = hi * cosine + lo * sine;
+        }
+  return out;
+}
+
+Matrix reference::gated(const Matrix &x, ActivationKind act, bool second) {
+  Matrix out(x.rows, x.cols / 2);
+  for (size_t r = 0; r < out.rows; ++r)
+    for (size_t c = 0; c < out.cols; ++c) {
+      double a = x(r, c), b = x(r, out.cols + c);
+      out(r, c) = second ? a * activate(act, b) : activate(act, a) * b;
+    }
+  return out;
+}
+
+Matrix reference::addType(const Matrix &x, const std::vector<uint32_t> &cuSeqlens, const std::vector<uint32_t> &types,
+                          const Matrix &table) {
+  Matrix out = x;
+  for (size_t s = 0; s + 1 < cuSeqlens.size(); ++s)
+    for (uint32_t t = cuSeqlens[s]; t < cuSeqlens[s + 1]; ++t)
+      for (size_t c = 0; c < x.cols; ++c)
+        out(t, c) += table(types[s], c);
+  return out;
+}
+
+Matrix reference::gatherRows(const Matrix &x, const std::vector<uint32_t> &rows) {
+  Matrix out(rows.size(), x.cols);
+  for (size_t m = 0; m < rows.size(); ++m)
+    for (size_t c = 0; c < x.cols; ++c)
+      out(m, c) = x(rows[m], c);
+  return out;
+}
+
+Matrix reference::decisionFeatures(const Matrix &x, const Matrix &logits, const std::vector<uint32_t> &cuSeqlens,
+                                   const std::vector<uint32_t> &cuMarkers) {
+  Matrix out(cuSeqlens.size() - 1, x.cols + 4);
+  for (size_t s = 0; s < out.rows; ++s) {
+    for (size_t c = 0; c < x.cols && cuSeqlens[s] < cuSeqlens[s + 1]; ++c)
+      out(s, c) = x(cuSeqlens[s], c);
+    size_t first = cuMarkers[s], count = cuMarkers[s + 1] - first;
+    double k = static_cast<double>(std::max<size_t>(count, 2));
+    out(s, x.cols + 3) = k / 255.0;
+    if (count == 0)
+      continue;
+    Matrix row(1, count);
+    for (size_t i = 0; i < count; ++i)
+      row(0, i) = logits(first + i, 0);
+    std::vector<double> p = softmax(row).values;
+    double entropy = 0;
+    for (double value : p) // a NaN makes it NaN
+      entropy -= value * std::log(value < 1e-9 ? 1e-9 : value);
+    std::sort(p.rbegin(), p.rend());
+    out(s, x.cols) = p[0];
+    out(s, x.cols + 1) = p[0] - (count > 1 ? p[1] : 0.0);
+    out(s, x.cols + 2) = entropy / std::log(k);
+  }
+  return out;
+}
+
+Matrix reference::softmax(const Matrix &x) {
+  Matrix out(x.rows, x.cols);
+  for (size_t r = 0; r < x.rows; ++r) {
+    double most = -INFINITY, total = 0;
+    for (size_t c = 0; c < x.cols; ++c)
+      most = std::max(most, x(r, c));
+    for (size_t c = 0; c < x.cols; ++c)
+      total += std::exp(x(r, c) - most);
+    for (size_t c = 0; c < x.cols; ++c)
+      out(r, c) = std::exp(x(r, c) - most) / total;
+  }
   return out;
 }
 

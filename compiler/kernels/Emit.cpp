@@ -44,12 +44,24 @@ static void emitBody(EmitterContext &e, const KernelKey &key) {
     return emitSlice(e, key);
   case KernelOp::ConcatCols:
     return emitConcatCols(e, key);
-  default:
-    return; // hasEmitter refused it
+  case KernelOp::RmsNorm:
+    return emitRmsNorm(e, key);
+  case KernelOp::Rope:
+    return emitRope(e, key);
+  case KernelOp::Gated:
+    return emitGated(e, key);
+  case KernelOp::AddType:
+    return emitAddType(e, key);
+  case KernelOp::GatherMarkers:
+    return emitGatherMarkers(e, key);
+  case KernelOp::DecisionFeatures:
+    return emitDecisionFeatures(e, key);
+  case KernelOp::Softmax:
+    return emitSoftmax(e, key);
   }
 }
 
-static bool hasEmitter(const KernelKey &key) { return key.op <= KernelOp::ConcatCols && !key.window; }
+static bool hasEmitter(const KernelKey &key) { return !key.window; }
 
 llvm::Error batten::emitKernels(mlir::ModuleOp module, llvm::ArrayRef<KernelKey> keys, const Target &target) {
   mlir::ImplicitLocOpBuilder builder(module.getLoc(), module.getContext());

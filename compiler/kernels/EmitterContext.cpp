@@ -83,6 +83,9 @@ Value EmitterContext::loadU64(Value address) { return LLVMD::LoadOp::create(b, i
 Value EmitterContext::isNull(Value pointer) {
   return LLVMD::ICmpOp::create(b, LLVMD::ICmpPredicate::eq, pointer, LLVMD::ZeroOp::create(b, ptr));
 }
+Value EmitterContext::differ(Value pointer, Value other) {
+  return LLVMD::ICmpOp::create(b, LLVMD::ICmpPredicate::ne, pointer, other);
+}
 Value EmitterContext::loadFloat(Value address) { return LLVMD::LoadOp::create(b, f32, address, 4); }
 void EmitterContext::storeFloat(Value value, Value address) { LLVMD::StoreOp::create(b, value, address, 4); }
 void EmitterContext::prefetch(Value address) { LLVMD::Prefetch::create(b, address, 0, 3, 1); }
@@ -250,6 +253,21 @@ Lanes EmitterContext::shiftLeft(const Lanes &a, int32_t bits) {
   return llvm::map_to_vector(
       a, [&](Value v) -> Value { return arith::ShLIOp::create(b, v, splatInteger(b, integersOf(v), bits)); });
 }
+Lanes EmitterContext::shiftRight(const Lanes &a, int32_t bits) {
+  return llvm::map_to_vector(
+      a, [&](Value v) -> Value { return arith::ShRSIOp::create(b, v, splatInteger(b, integersOf(v), bits)); });
+}
+Lanes EmitterContext::subIntegers(const Lanes &a, const Lanes &c) { return binary<arith::SubIOp>(a, c); }
+Lanes EmitterContext::toFloats(const Lanes &integers) {
+  return llvm::map_to_vector(integers, [&](Value v) -> Value { return arith::SIToFPOp::create(b, native, v); });
+}
+Lanes EmitterContext::fromScalars(ArrayRef<Value> scalars) {
+  Lanes result;
+  for (; !scalars.empty(); scalars = scalars.drop_front(lanesPerVector))
+    result.push_back(vector::FromElementsOp::create(b, native, scalars.take_front(lanesPerVector)));
+  return result;
+}
+Value EmitterContext::firstLane(const Lanes &a) { return vector::ExtractOp::create(b, a[0], int64_t(0)); }
 Lanes EmitterContext::abs(const Lanes &a) {
   Lanes result;
   for (Value v : asIntegers(a))
@@ -297,7 +315,7 @@ Value EmitterContext::reduce(const Lanes &lanes, function_ref<Value(Value, Value
     Value upper = vector::ShuffleOp::create(b, value, value, high);
     value = combine(lower, upper);
   }
-  return vector::ExtractOp::create(b, value, int64_t(0));
+  return firstLane({value});
 }
 Value EmitterContext::reduceAdd(const Lanes &lanes) {
   return reduce(lanes, [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); });

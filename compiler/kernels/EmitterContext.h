@@ -58,6 +58,7 @@ public:
   mlir::Value loadU32(mlir::Value address); ///< as i64
   mlir::Value loadU64(mlir::Value address);
   mlir::Value isNull(mlir::Value pointer);
+  mlir::Value differ(mlir::Value pointer, mlir::Value other); ///< an i1
   mlir::Value loadFloat(mlir::Value address);
   void storeFloat(mlir::Value value, mlir::Value address);
   void prefetch(mlir::Value address);
@@ -112,7 +113,14 @@ public:
   Lanes asIntegers(const Lanes &a);
   Lanes asFloats(const Lanes &a);
   Lanes addIntegers(const Lanes &a, int32_t c);
+  Lanes subIntegers(const Lanes &a, const Lanes &c);
   Lanes shiftLeft(const Lanes &a, int32_t bits);
+  Lanes shiftRight(const Lanes &a, int32_t bits); ///< keeps the sign
+  Lanes toFloats(const Lanes &integers);
+
+  /// Sixteen floats as virtual lanes.
+  Lanes fromScalars(llvm::ArrayRef<mlir::Value> scalars);
+  mlir::Value firstLane(const Lanes &a);
 
   /// Transposes a square of native vectors.
   void transpose(llvm::SmallVectorImpl<mlir::Value> &square);

@@ -29,9 +29,7 @@ public:
       Value begin = e.loadU32(entry), end = e.loadU32(e.at(entry, sizeof(uint32_t)));
       Value to = e.at(e.operands[1], e.mul(sequence, stride));
       Value isEmpty = e.less(end, e.add(begin, 1));
-      e.when(isEmpty, [&] {
-        forEachPaddedColumns(e, key.width, [&](Value offset) { e.store(e.splat(0.0f), e.at(to, offset), 64); });
-      });
+      e.when(isEmpty, [&] { clearRow(e, to, key.width); });
       e.when(e.less(begin, end), [&] { emitRow(begin, end, to); });
     });
   }
@@ -41,8 +39,7 @@ private:
     if (key.pool == PoolKind::Cls || key.pool == PoolKind::Last) {
       Value row = key.pool == PoolKind::Cls ? begin : e.sub(end, e.constant(1));
       Value from = e.at(e.operands[0], e.mul(row, stride));
-      forEachPaddedColumns(e, key.width,
-                           [&](Value offset) { e.store(e.load(e.at(from, offset), 64), e.at(to, offset), 64); });
+      copyRow(e, from, to, key.width);
       return;
     }
     Value length = e.toFloat(e.sub(end, begin));

@@ -1,4 +1,4 @@
-// exp2, and on it the activations. Where a function of -|x| is enough, it is used: exp2 then never overflows.
+// exp2 and log, and on exp2 the activations. Where a function of -|x| is enough, it is used: exp2 then never overflows.
 #include "compiler/kernels/VectorMath.h"
 
 using namespace batten;
@@ -32,8 +32,8 @@ Lanes batten::emitExp2(EmitterContext &e, const Lanes &x) {
   return exp2Parts(e, shifter, e.sub(cut, e.sub(shifter, magic)));
 }
 
-/// e^x for x <= 0; 0 below -87.3. x * log2(e) is carried as a sum of two floats, so that a large x costs no precision.
-static Lanes emitExp(EmitterContext &e, const Lanes &x) {
+/// x * log2(e) is carried as a sum of two floats, so that a large x costs no precision.
+Lanes batten::emitExp(EmitterContext &e, const Lanes &x) {
   constexpr float kLog2EHigh = 0x1.715476p+0f, kLog2ELow = 0x1.4ae0cp-26f;
   constexpr float kLeast = -88.0f; // n is -127 there
   unsigned vectors = x.size();
@@ -42,6 +42,22 @@ static Lanes emitExp(EmitterContext &e, const Lanes &x) {
   Lanes shifter = e.fma(cut, high, magic);
   Lanes f = e.fma(cut, high, e.negate(e.sub(shifter, magic)));
   return exp2Parts(e, shifter, e.fma(cut, e.splat(kLog2ELow, vectors), f));
+}
+
+/// x = 2^n * (1 + f) with 1 + f between the roots of 1/2 and 2: n ln 2 + f + f^2 p(f). Near 1, n is 0 and nothing cancels.
+Lanes batten::emitLog(EmitterContext &e, const Lanes &x) {
+  static constexpr float kLog[] = {-0x1.fffff8p-2f, 0x1.555550p-2f,  -0x1.000426p-2f, 0x1.99a3f2p-3f, -0x1.54276ep-3f,
+                                   0x1.22719cp-3f,  -0x1.0f3766p-3f, 0x1.084866p-3f,  -0x1.383020p-4f};
+  constexpr int32_t kRootOfHalf = 0x3F3504F3; // its bits
+  constexpr float kLn2High = 0x1.62e43p-1f, kLn2Low = -0x1.05c61p-29f;
+  unsigned vectors = x.size();
+  Lanes bits = e.asIntegers(x);
+  Lanes exponent = e.shiftRight(e.addIntegers(bits, -kRootOfHalf), 23);
+  Lanes n = e.toFloats(exponent);
+  Lanes f = e.sub(e.asFloats(e.subIntegers(bits, e.shiftLeft(exponent, 23))), e.splat(1.0f, vectors));
+  Lanes ofF = e.fma(e.mul(f, f), horner(e, f, kLog), f);
+  Lanes result = e.fma(n, e.splat(kLn2High, vectors), e.fma(n, e.splat(kLn2Low, vectors), ofF));
+  return e.select(e.isNan(x), x, result);
 }
 
 /// x / (1 + e^-v) from decay = e^-|v|, v having the sign of x: the side that is small is computed as such.

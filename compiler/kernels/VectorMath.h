@@ -12,6 +12,12 @@ namespace batten {
 /// 2^x for x <= 0 (and up to 127, where nobody asks for it); 0 below -126, so that no result is denormal.
 Lanes emitExp2(EmitterContext &e, const Lanes &x);
 
+/// e^x for x <= 0; 0 below -87.3, exactly 1 at 0.
+Lanes emitExp(EmitterContext &e, const Lanes &x);
+
+/// ln x for x > 0 that is neither denormal nor infinite, where nobody asks for it; NaN gives NaN.
+Lanes emitLog(EmitterContext &e, const Lanes &x);
+
 /// The activation of that kind; the input itself for none.
 Lanes emitActivation(EmitterContext &e, ActivationKind kind, const Lanes &x);
 

@@ -155,6 +155,21 @@ std::vector<uint32_t> BatchSpec::cuSeqlens() const {
   return result;
 }
 
+std::vector<uint32_t> BatchSpec::cuMarkers() const {
+  std::vector<uint32_t> result{0};
+  for (size_t s = 0; s < lengths.size(); ++s)
+    result.push_back(result.back() + (markers.empty() ? 0 : static_cast<uint32_t>(markers[s].size())));
+  return result;
+}
+
+std::vector<uint32_t> BatchSpec::markerRows() const {
+  std::vector<uint32_t> result, offsets = cuSeqlens();
+  for (size_t s = 0; s < markers.size(); ++s)
+    for (uint32_t position : markers[s])
+      result.push_back(offsets[s] + position);
+  return result;
+}
+
 uint32_t BatchSpec::tokens() const { return cuSeqlens().back(); }
 
 BatchSpec test::plainBatch(uint32_t rows) { return {{rows}, {}, {}}; }
@@ -182,6 +197,7 @@ std::vector<float> test::runKernel(const std::string &target, const KernelKey &k
                                    const BatchSpec &batch, uint32_t outRows, uint32_t outCols,
                                    const RunOptions &options) {
   std::vector<uint32_t> offsets = batch.cuSeqlens(), position, seqOf, tasks{0};
+  std::vector<uint32_t> markers = batch.cuMarkers(), markerRows = batch.markerRows();
   uint32_t longest = 1;
   for (uint32_t s = 0; s < batch.lengths.size(); ++s) {
     for (uint32_t t = 0; t < batch.lengths[s]; ++t) {
@@ -194,12 +210,16 @@ std::vector<float> test::runKernel(const std::string &target, const KernelKey &k
   batten_kernel_batch_t b{};
   b.rows[BATTEN_ROWS_TOKENS] = batch.tokens();
   b.rows[BATTEN_ROWS_SEQS] = static_cast<uint32_t>(batch.lengths.size());
+  b.rows[BATTEN_ROWS_MARKERS] = markers.back();
   b.rows[BATTEN_ROWS_ONE] = 1;
   b.ids = batch.ids.data();
   b.types = batch.types.empty() ? nullptr : batch.types.data();
   b.cuSeqlens = offsets.data();
+  b.cuMarkers = markers.data();
+  b.seqTypes = batch.seqTypes.empty() ? nullptr : batch.seqTypes.data();
   b.position = position.data();
   b.seqOf = seqOf.data();
+  b.markerRow = markerRows.data();
   b.taskStart = tasks.data();
 
   KernelFacts facts = kernelFacts(key);

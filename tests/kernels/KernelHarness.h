@@ -65,10 +65,14 @@ struct Input {
 /// A batch: lengths of the packed sequences, and what tokens hold.
 struct BatchSpec {
   std::vector<uint32_t> lengths;
-  std::vector<uint32_t> ids;   ///< empty: not read
-  std::vector<uint32_t> types; ///< empty: NULL
+  std::vector<uint32_t> ids;                       ///< empty: not read
+  std::vector<uint32_t> types;                     ///< empty: NULL
+  std::vector<uint32_t> seqTypes = {};             ///< empty: NULL
+  std::vector<std::vector<uint32_t>> markers = {}; ///< of each sequence, positions inside it; empty: none at all
 
   std::vector<uint32_t> cuSeqlens() const;
+  std::vector<uint32_t> cuMarkers() const;
+  std::vector<uint32_t> markerRows() const; ///< token rows
   uint32_t tokens() const;
 };
 

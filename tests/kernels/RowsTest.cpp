@@ -1,7 +1,8 @@
-// Kernels of the rows domain against their references: embed, layer_norm, pool, l2_normalize, activation, add, slice,
-// concat_cols.
+// Kernels of the rows domain against their references: embed, layer_norm, rms_norm, pool, l2_normalize, softmax,
+// activation, gated, add, slice, concat_cols.
 #include "tests/kernels/KernelHarness.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -12,6 +13,7 @@ namespace {
 
 /// Widths around the virtual lanes, and the models'.
 const std::vector<uint32_t> kWidths = {1, 2, 15, 16, 17, 31, 32, 50, 64, 65, 100, 384};
+const std::vector<uint32_t> kOddWidths = {1, 2, 3, 15, 16, 17, 31, 33, 40, 64, 68, 257, 768, 1152};
 const std::vector<uint32_t> kRowCounts = {1, 5, 16, 37};
 
 Input rowsOf(uint32_t rows, uint32_t width, uint32_t seed, float scale = 1.0f) {
@@ -102,6 +104,102 @@ TEST(RowsTest, LayerNormStaysFiniteForLargeRows) {
   expectClose(got, reference::layerNorm(x.matrix(), {}, {}, 1e-12f), ones(4, 384), 64, "large rows");
 }
 
+TEST(RowsTest, RmsNormMatchesReference) {
+  for (uint32_t width : kOddWidths)
+    for (uint32_t rows : {0u, 3u, 4u, 5u, 13u})
+      for (bool weighted : {true, false}) {
+        if (!weighted && rows != 5)
+          continue;
+        KernelKey key = KernelKey::rmsNorm(width, 1e-5f, weighted);
+        std::vector<Input> inputs;
+        if (weighted)
+          inputs.push_back(Input::vector(randomFloats(width, 1)));
+        std::vector<double> weight = weighted ? inputs[0].doubles() : std::vector<double>();
+        inputs.push_back(rowsOf(rows, width, width + rows));
+        std::vector<float> got = runEveryWay(key, inputs, plainBatch(rows), rows, width);
+        reference::Matrix wanted = reference::rmsNorm(inputs.back().matrix(), weight, 1e-5f);
+        expectClose(got, wanted, absolute(wanted), 8, kernelSymbol(key));
+      }
+}
+
+TEST(RowsTest, RmsNormOfZeroRowIsZeroAndOfNanIsNan) {
+  Input x = Input::ofRows(6, 20, std::vector<float>(120, 0.0f));
+  x.values[25] = NAN;
+  std::vector<float> got = runEveryWay(KernelKey::rmsNorm(20, 1e-6f, false), {x}, plainBatch(6), 6, 20);
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_TRUE(i / 20 == 1 ? std::isnan(got[i]) : got[i] == 0.0f) << i;
+}
+
+TEST(RowsTest, SoftmaxMatchesReference) {
+  for (uint32_t width : kOddWidths)
+    for (uint32_t rows : {0u, 1u, 5u})
+      for (float scale : {1.0f, 20.0f}) {
+        KernelKey key = KernelKey::softmax(width);
+        Input x = rowsOf(rows, width, width + rows, scale);
+        std::vector<float> got = runEveryWay(key, {x}, plainBatch(rows), rows, width);
+        reference::Matrix wanted = reference::softmax(x.matrix()), magnitude(rows, width);
+        // x - max is rounded once, which weighs by its size; e^x flushes below 2^-126.
+        for (size_t r = 0; r < rows; ++r) {
+          double most = *std::max_element(&x.values[r * width], &x.values[r * width] + width);
+          for (size_t c = 0; c < width; ++c)
+            magnitude(r, c) = wanted(r, c) * (8 + most - x.values[r * width + c]);
+        }
+        expectClose(got, wanted, magnitude, 1, kernelSymbol(key), 0x1p-126);
+      }
+}
+
+// As in PyTorch: what is -inf has no share; a NaN, +inf or nothing but -inf makes the row NaN, and no other.
+TEST(RowsTest, SoftmaxOfInfinitiesAndNan) {
+  constexpr uint32_t kWidth = 37;
+  Input x = rowsOf(7, kWidth, 3);
+  auto row = [&](size_t r) { return x.values.begin() + static_cast<ptrdiff_t>(r * kWidth); };
+  row(1)[0] = NAN;
+  row(2)[36] = NAN;
+  row(3)[20] = INFINITY;
+  std::fill(row(4), row(5), -INFINITY);
+  std::fill(row(5), row(6), -INFINITY);
+  row(5)[33] = 2.0f;
+  std::vector<float> got = runEveryWay(KernelKey::softmax(kWidth), {x}, plainBatch(7), 7, kWidth);
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(std::isnan(got[i]), i / kWidth >= 1 && i / kWidth <= 4)
+        << "row " << i / kWidth << " column " << i % kWidth;
+  for (size_t c = 0; c < kWidth; ++c)
+    EXPECT_EQ(got[5 * kWidth + c], c == 33 ? 1.0f : 0.0f);
+}
+
+TEST(RowsTest, GatedMatchesReference) {
+  for (ActivationKind act : {ActivationKind::GeluErf, ActivationKind::Silu, ActivationKind::GeluTanh,
+                             ActivationKind::Relu, ActivationKind::Sigmoid})
+    for (uint32_t width : kOddWidths)
+      for (bool second : {false, true})
+        for (uint32_t rows : {0u, 1u, 6u}) {
+          if (act != ActivationKind::GeluErf && width != 40)
+            continue;
+          KernelKey key = KernelKey::gated(width, act, second);
+          Input x = rowsOf(rows, 2 * width, width, 2.0f);
+          std::vector<float> got = runEveryWay(key, {x}, plainBatch(rows), rows, width);
+          reference::Matrix wanted = reference::gated(x.matrix(), act, second), magnitude(rows, width);
+          for (size_t r = 0; r < rows; ++r)
+            for (size_t c = 0; c < width; ++c)
+              magnitude(r, c) =
+                  (1 + std::fabs(x.values[r * 2 * width + c])) * (1 + std::fabs(x.values[r * 2 * width + width + c]));
+          expectClose(got, wanted, magnitude, 4, kernelSymbol(key));
+        }
+}
+
+TEST(RowsTest, GatedKeepsNanInItsColumn) {
+  for (bool second : {false, true}) {
+    Input x = rowsOf(3, 46, 5);
+    x.values[46 + 3] = NAN;          // first half
+    x.values[46 + 23 + 20] = NAN;    // second half
+    x.values[2 * 46 + 7] = INFINITY; // times a number
+    std::vector<float> got = runEveryWay(KernelKey::gated(23, ActivationKind::Silu, second), {x}, plainBatch(3), 3, 23);
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_EQ(std::isnan(got[i]), i == 23 + 3 || i == 23 + 20) << i;
+    EXPECT_TRUE(std::isinf(got[2 * 23 + 7]));
+  }
+}
+
 TEST(RowsTest, L2NormalizeMatchesReference) {
   for (uint32_t width : kWidths)
     for (uint32_t rows : kRowCounts) {
@@ -125,12 +223,13 @@ TEST(RowsTest, L2NormalizeOfZeroRowIsZeroAndOfNanIsNan) {
 
 TEST(RowsTest, ActivationMatchesReference) {
   for (ActivationKind act : {ActivationKind::GeluErf, ActivationKind::GeluTanh, ActivationKind::Relu,
-                             ActivationKind::Silu, ActivationKind::Tanh})
+                             ActivationKind::Silu, ActivationKind::Tanh, ActivationKind::Sigmoid})
     for (uint32_t width : {2u, 17u, 384u}) {
       KernelKey key = KernelKey::activation(width, act);
       Input x = rowsOf(5, width, width, 2.0f);
       std::vector<float> got = runEveryWay(key, {x}, plainBatch(5), 5, width);
-      expectClose(got, reference::activation(x.matrix(), act), absolute(x.matrix()), 4, kernelSymbol(key));
+      reference::Matrix magnitude = act == ActivationKind::Sigmoid ? ones(5, width) : absolute(x.matrix());
+      expectClose(got, reference::activation(x.matrix(), act), magnitude, 4, kernelSymbol(key));
     }
 }
 

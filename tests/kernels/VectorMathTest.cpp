@@ -99,8 +99,9 @@ template <ActivationKind Kind> void checkActivation(const Bounds &bounds) {
   }
 }
 
-/// A kernel that is exp2 of its first operand's values, `last` of them.
-std::vector<float> runExp2(const std::string &targetName, const std::vector<float> &x) {
+/// Runs a kernel that is the function of its first operand's values, `last` of them.
+using EmitFunction = Lanes (*)(EmitterContext &, const Lanes &);
+std::vector<float> runFunction(const std::string &targetName, EmitFunction emit, const std::vector<float> &x) {
   Target target = cantFail(lookupTarget(targetName));
   mlir::DialectRegistry registry;
   registerKernelDialects(registry);
@@ -111,9 +112,9 @@ std::vector<float> runExp2(const std::string &targetName, const std::vector<floa
   mlir::ImplicitLocOpBuilder builder(module->getLoc(), &context);
   builder.setInsertionPointToEnd(module->getBody());
   EmitterContext e(builder, target);
-  e.openKernel("exp2", 2);
+  e.openKernel("function", 2);
   e.loop(e.constant(0), e.mul(e.last, kFloatBytes), BATTEN_LANES * kFloatBytes, [&](mlir::Value offset) {
-    e.store(emitExp2(e, e.load(e.at(e.operands[0], offset))), e.at(e.operands[1], offset));
+    e.store(emit(e, e.load(e.at(e.operands[0], offset))), e.at(e.operands[1], offset));
   });
   e.closeKernel();
   Image image = cantFail(writeImage(cantFail(emitObject(*module, target))));
@@ -127,11 +128,12 @@ std::vector<float> runExp2(const std::string &targetName, const std::vector<floa
   args.rows = batch.rows;
   unsigned before = _mm_getcsr();
   _mm_setcsr(0x9FC0);
-  mapped.entry(image.find("exp2")->offset)(&args, 0, static_cast<uint32_t>(x.size()), 0);
+  mapped.entry(image.find("function")->offset)(&args, 0, static_cast<uint32_t>(x.size()), 0);
   _mm_setcsr(before);
   return out;
 }
 
+double expWanted(double x) { return x < -87.3 ? 0.0 : std::exp(x); }
 double exp2Wanted(double x) { return x < -126.0 ? 0.0 : std::exp2(x); }
 
 } // namespace
@@ -146,7 +148,7 @@ TEST(VectorMathTest, Exp2) {
     x.push_back(0.0f);
   std::vector<float> first;
   for (const std::string &target : runnableTargets()) {
-    std::vector<float> got = runExp2(target, x);
+    std::vector<float> got = runFunction(target, emitExp2, x);
     check(target + " exp2", x, got, exp2Wanted, {6e-8, 1.4});
     if (first.empty())
       first = got;
@@ -154,10 +156,50 @@ TEST(VectorMathTest, Exp2) {
   }
 }
 
+// Up to 0, where it is used: softmaxes subtract the largest first.
+TEST(VectorMathTest, Exp) {
+  std::vector<float> x;
+  for (float value : samples())
+    x.push_back(value > 0.0f ? 0.0f : value);
+  std::vector<float> first;
+  for (const std::string &target : runnableTargets()) {
+    std::vector<float> got = runFunction(target, emitExp, x);
+    check(target + " exp", x, got, expWanted, {7e-8, 1.5});
+    if (first.empty())
+      first = got;
+    expectSameBits(got, first, 16, target);
+  }
+  EXPECT_EQ(first[0], 1.0f);
+}
+
+// Over all positive floats that are neither denormal nor infinite, and densely around 1, where the result is small.
+TEST(VectorMathTest, Log) {
+  std::vector<float> x;
+  for (float value : samples())
+    if (!(value < 0x1p-126f) && !std::isinf(value))
+      x.push_back(value);
+  for (uint32_t bits = 0x3F000000u; bits <= 0x40000000u; bits += 61)
+    x.push_back(fromBits(bits));
+  for (float value : {1.0f, 1e-9f, 0.70710677f, 0.70710683f, 1.41421354f, 1.41421366f, 2.0f, 0.5f})
+    x.push_back(value);
+  while (x.size() % 16)
+    x.push_back(1.0f);
+  std::vector<float> first;
+  for (const std::string &target : runnableTargets()) {
+    std::vector<float> got = runFunction(target, emitLog, x);
+    check(target + " log", x, got, std::log, {5e-8, 1.4});
+    if (first.empty())
+      first = got;
+    expectSameBits(got, first, 16, target);
+  }
+  EXPECT_EQ(first.back(), 0.0f);
+}
+
 TEST(VectorMathTest, GeluErf) { checkActivation<ActivationKind::GeluErf>({7e-8, 80, 1e-36, -6.0}); }
 TEST(VectorMathTest, GeluTanh) { checkActivation<ActivationKind::GeluTanh>({1.2e-7, 160}); }
 TEST(VectorMathTest, Silu) { checkActivation<ActivationKind::Silu>({1.2e-7, 3.6, 2e-36}); }
 TEST(VectorMathTest, Tanh) { checkActivation<ActivationKind::Tanh>({9e-8, 2.6}); }
+TEST(VectorMathTest, Sigmoid) { checkActivation<ActivationKind::Sigmoid>({9e-8, 2.9}); }
 TEST(VectorMathTest, Relu) { checkActivation<ActivationKind::Relu>({0, 0}); }
 
 // [R9] The two gelus differ, and each has the value that PyTorch gives.

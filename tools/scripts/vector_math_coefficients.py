@@ -2,7 +2,7 @@
 """Derives the polynomial coefficients of compiler/kernels/VectorMath.cpp: weighted minimax fits (Remez exchange) in high
 precision, rounded to f32. Prints them lowest degree first, with the error of the unrounded fit. Needs mpmath.
 Not part of the build."""
-from mpmath import cos, erfc, lu_solve, log, matrix, mp, mpf, nstr, pi, sqrt, tanh
+from mpmath import cos, erfc, lu_solve, log, log1p, matrix, mp, mpf, nstr, pi, sqrt, tanh
 import struct
 
 mp.dps = 60
@@ -68,3 +68,7 @@ show("gelu tail", *remez(lambda t: (tail(t) + 1) / t if t else -sqrt(2 / pi) / l
 # tanh: tanh(x) = x + x * u * p(u), u = x^2, relative error, |x| <= 5/8
 show("tanh", *remez(lambda u: (tanh(sqrt(u)) / sqrt(u) - 1) / u if u > mpf(10) ** -20 else mpf(-1) / 3,
                     lambda u: u / (tanh(sqrt(u)) / sqrt(u) if u else 1) + tiny, 0, 25.0 / 64, 5))
+
+# log: log(1 + f) = f + f^2 * p(f), relative error, 1 + f between the roots of 1/2 and 2
+show("log", *remez(lambda f: (log1p(f) - f) / (f * f) if abs(f) > mpf(10) ** -15 else mpf(-1) / 2,
+                   lambda f: (f * f / abs(log1p(f)) if f else 0) + tiny, sqrt(mpf(1) / 2) - 1, sqrt(mpf(2)) - 1, 9))

@@ -10,11 +10,17 @@
  *   reductions  over a width or over keys: 16 virtual lanes, lane l takes elements l, l+16, l+32.. in order; then one
  *               tree: lane i += lane i+8 (i < 8), += i+4, += i+2, += i+1. Lanes past the end add +0 (max: -inf)
  *   layer norm  two passes: mean, then the sum of fma(d, d, .) of d = x - mean; y = fma(d * (1/sqrt(var + eps)), w, b)
+ *   rms norm    one pass: the sum of fma(x, x, .); y = (x * (1/sqrt(sum / width + eps))) * w
+ *   rope        lo' = fma(lo, cos, -(hi * sin)); hi' = fma(hi, cos, lo * sin)
+ *   gated       act(a) * b, each as it is alone
+ *   softmax     e = exp(x - max), y = e / sum of e
  *   attention   s = chain over the head width of fma(q, k, s), times scale * log2(e); key blocks of 512 counted from the
  *               sequence's start; p = exp2(s - max); sum of p in 16 virtual lanes; o = chain over keys of fma(p, v, o);
  *               a later block rescales o and the lanes by exp2(old max - new max); y = o * (1 / sum)
+ *   decision features  over the sequence's own logits: e, sum and p = e / sum as in softmax; largest 1 / sum; second: 1 if
+ *               two e are 1, or else the largest other e, / sum; entropy: -(the sum of fma(p, log(max(1e-9, p)), .)) / log(k)
  *   max(a, b)   a > b ? a : b
- *   exp2(x)     0 below -126
+ *   exp2(x)     0 below -126; exp(x) is 0 below -87.3
  */
 #ifndef BATTEN_ABI_KERNEL_H
 #define BATTEN_ABI_KERNEL_H
