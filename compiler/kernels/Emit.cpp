@@ -61,8 +61,6 @@ static void emitBody(EmitterContext &e, const KernelKey &key) {
   }
 }
 
-static bool hasEmitter(const KernelKey &key) { return !key.window; }
-
 llvm::Error batten::emitKernels(mlir::ModuleOp module, llvm::ArrayRef<KernelKey> keys, const Target &target) {
   mlir::ImplicitLocOpBuilder builder(module.getLoc(), module.getContext());
   builder.setInsertionPointToEnd(module.getBody());
@@ -71,8 +69,6 @@ llvm::Error batten::emitKernels(mlir::ModuleOp module, llvm::ArrayRef<KernelKey>
   for (const KernelKey &key : keys) {
     if (llvm::Error error = verifyKernelKey(key))
       return error;
-    if (!hasEmitter(key))
-      return llvm::createStringError("kernel " + printKernelKey(key) + ": no code is made for it yet");
     std::string symbol = kernelSymbol(key);
     if (!symbols.insert(symbol).second)
       return llvm::createStringError("kernel " + symbol + " is asked for twice");

@@ -13,7 +13,8 @@ using llvm::StringRef;
 using llvm::Twine;
 
 static_assert(layout::kPanelCols == BATTEN_PANEL_COLS && layout::kLanes == BATTEN_LANES &&
-                  layout::kAlignment == BATTEN_ALIGNMENT && layout::kKeyBlock == BATTEN_KEY_BLOCK,
+                  layout::kAlignment == BATTEN_ALIGNMENT && layout::kKeyBlock == BATTEN_KEY_BLOCK &&
+                  layout::kTaskRows == BATTEN_TASK_ROWS,
               "the layout rules and the kernel ABI agree");
 
 namespace {
@@ -374,7 +375,8 @@ KernelFacts batten::kernelFacts(const KernelKey &key) {
 uint64_t batten::kernelScratchBytes(const KernelKey &key, uint64_t maxSeqTokens) {
   if (key.op != KernelOp::Attention || maxSeqTokens == 0)
     return 0;
-  return static_cast<uint64_t>(layout::attentionScratchBytes(key.headWidth, static_cast<int64_t>(maxSeqTokens)));
+  return static_cast<uint64_t>(
+      layout::attentionScratchBytes(key.headWidth, static_cast<int64_t>(maxSeqTokens), key.window));
 }
 
 KernelCost batten::kernelCost(const KernelKey &key) {

@@ -2,6 +2,8 @@
 #include "compiler/layout/AttentionScratch.h"
 #include "compiler/layout/RowStride.h"
 
+#include <algorithm>
+
 namespace batten::layout {
 
 AttentionScratch attentionScratch(int64_t headWidth) {
@@ -18,10 +20,13 @@ AttentionScratch attentionScratch(int64_t headWidth) {
   return scratch;
 }
 
-int64_t attentionScratchBytes(int64_t headWidth, int64_t maxSeqLen) {
+int64_t attentionScratchBytes(int64_t headWidth, int64_t maxSeqLen, std::optional<int64_t> window) {
   constexpr int64_t kElem = 4;
   AttentionScratch scratch = attentionScratch(headWidth);
-  int64_t keys = roundUp(maxSeqLen, kPanelCols);
+  int64_t keys = maxSeqLen;
+  if (window)
+    keys = std::min(keys, kWindowTasks * kTaskRows + 2 * *window + kPanelCols - 1);
+  keys = roundUp(keys, kPanelCols);
   int64_t bytes = scratch.keys + keys * headWidth * kElem;
   if (maxSeqLen > kPackValuesAbove)
     bytes += keys * scratch.valueStride * kElem;

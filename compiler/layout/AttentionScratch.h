@@ -8,11 +8,15 @@
 //   maxima          64                              running maximum of each tile row
 //   factors         64                              what a later key block multiplies a row's output with
 //   keys            roundUp(L, 32) * width * 4      keys as panels [L/32][width][32]
-//   keys + above    roundUp(L, 32) * roundUp(width, 32) * 4    values as rows, only for L > 256
+//   keys + above    roundUp(L, 32) * roundUp(width, 32) * 4    values as rows, only for sequences above 256
+//
+// L is the sequence's length. With a window it is what 4 tasks of 64 rows see, from a multiple of 32 on, if that is less:
+// 4 * 64 + 2 * window + 31.
 #ifndef BATTEN_COMPILER_LAYOUT_ATTENTIONSCRATCH_H
 #define BATTEN_COMPILER_LAYOUT_ATTENTIONSCRATCH_H
 
 #include <cstdint>
+#include <optional>
 
 namespace batten::layout {
 
@@ -23,6 +27,11 @@ inline constexpr int64_t kKeyBlock = 512;
 /// Sequences of more tokens have their values packed: rows of qkv lie a page apart, and each tile walks through them all.
 /// Measured, 12 heads of 32 on 512-bit vectors: 512 tokens gain 5 %, 256 gain 2 %, 128 nothing.
 inline constexpr int64_t kPackValuesAbove = 256;
+
+/// Most rows of a task.
+inline constexpr int64_t kTaskRows = 64;
+/// Tasks of a head that share their transposed keys where there is a window.
+inline constexpr int64_t kWindowTasks = 4;
 
 /// Offsets and strides of the block for one head width.
 ///
@@ -40,9 +49,9 @@ struct AttentionScratch {
 
 AttentionScratch attentionScratch(int64_t headWidth);
 
-/// Bytes of a worker's block for sequences of at most maxSeqLen tokens; a multiple of 64. Both arguments are positive and
-/// below 2^24.
-int64_t attentionScratchBytes(int64_t headWidth, int64_t maxSeqLen);
+/// Bytes of a worker's block for sequences of at most maxSeqLen tokens; a multiple of 64. Width and length are positive and
+/// below 2^24, a window is at most 2^24.
+int64_t attentionScratchBytes(int64_t headWidth, int64_t maxSeqLen, std::optional<int64_t> window = std::nullopt);
 
 } // namespace batten::layout
 

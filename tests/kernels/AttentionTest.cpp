@@ -1,76 +1,48 @@
 // attention against its reference, and its bits: alone or in any batch, any partition, either target.
-#include "tests/kernels/KernelHarness.h"
+#include "tests/kernels/AttentionHarness.h"
 
 #include <cmath>
 
 using namespace batten;
 using namespace batten::test;
 
-namespace {
-
-BatchSpec batchOf(std::vector<uint32_t> lengths) { return {std::move(lengths), {}, {}}; }
-
-Input qkvOf(const KernelKey &key, uint32_t tokens, uint32_t seed, float scale = 1.0f) {
-  uint32_t width = static_cast<uint32_t>(key.qkvWidth());
-  return Input::ofRows(tokens, width, randomFloats(tokens * width, seed, scale));
-}
-
-/// Tolerance: an output is a mean of values weighted by p. p errs by what the score errs, which is a chain over the head
-/// width of products of about one: a few units of 2^-24 times its root, times the score's own size.
-void check(const KernelKey &key, const BatchSpec &batch, uint32_t seed) {
-  uint32_t tokens = batch.tokens(), inner = static_cast<uint32_t>(key.heads * key.headWidth);
-  Input qkv = qkvOf(key, tokens, seed);
-  std::vector<float> got = runEveryWay(key, {qkv}, batch, tokens, inner);
-  reference::Matrix wanted = reference::attention(qkv.matrix(), batch.cuSeqlens(), key.heads, key.headWidth, key.scale,
-                                                  key.kvHeads, key.window);
-  reference::Matrix magnitude(tokens, inner);
-  for (double &value : magnitude.values)
-    value = 1.0;
-  expectClose(got, wanted, magnitude, 48, kernelSymbol(key));
-}
-
-KernelKey keyOf(int64_t heads, int64_t width, int64_t kvHeads = 0) {
-  return KernelKey::attention(heads, width, 1.0f / std::sqrt(static_cast<float>(width)), kvHeads);
-}
-
-} // namespace
-
 TEST(AttentionTest, MatchesReferenceAtEveryLength) {
-  KernelKey key = keyOf(2, 32);
+  KernelKey key = attentionKey(2, 32);
   for (uint32_t length : {1u,  2u,  3u,  13u,  14u,  15u,  16u,  17u,  31u,  32u,  33u,
                           63u, 64u, 65u, 127u, 128u, 129u, 256u, 257u, 511u, 512u, 513u})
-    check(key, batchOf({length}), length);
+    checkAttention(key, batchOf({length}), length);
 }
 
-TEST(AttentionTest, MatchesReferenceOverManyKeyBlocks) { check(keyOf(1, 32), batchOf({1030}), 5); }
+TEST(AttentionTest, MatchesReferenceOverManyKeyBlocks) { checkAttention(attentionKey(1, 32), batchOf({1030}), 5); }
 
 TEST(AttentionTest, MatchesReferenceAtEveryHeadWidth) {
   for (int64_t width : {1, 2, 8, 16, 24, 26, 32, 50, 64, 100, 128})
-    check(keyOf(3, width), batchOf({37, 0, 66, 1}), static_cast<uint32_t>(width));
+    checkAttention(attentionKey(3, width), batchOf({37, 0, 66, 1}), static_cast<uint32_t>(width));
 }
 
 TEST(AttentionTest, MatchesReferenceAtEveryHeadWidthOverKeyBlocks) {
   for (int64_t width : {8, 26, 50, 64})
-    check(keyOf(2, width), batchOf({5, 520}), static_cast<uint32_t>(width));
+    checkAttention(attentionKey(2, width), batchOf({5, 520}), static_cast<uint32_t>(width));
 }
 
 TEST(AttentionTest, MatchesReferenceInMixedBatches) {
-  KernelKey key = keyOf(12, 32);
-  check(key, batchOf({0, 0, 9, 1, 0, 130, 64, 2, 0}), 1);
-  check(key, batchOf({1}), 2);
-  check(key, batchOf({1, 1, 1, 1, 1, 1, 1}), 3);
+  KernelKey key = attentionKey(12, 32);
+  checkAttention(key, batchOf({0, 0, 9, 1, 0, 130, 64, 2, 0}), 1);
+  checkAttention(key, batchOf({1}), 2);
+  checkAttention(key, batchOf({1, 1, 1, 1, 1, 1, 1}), 3);
 }
 
 TEST(AttentionTest, MatchesReferenceWithFewerHeadsOfKeysAndValues) {
   for (int64_t kvHeads : {1, 2, 3})
     for (int64_t width : {8, 26, 64})
-      check(keyOf(6, width, kvHeads), batchOf({37, 0, 70, 1}), static_cast<uint32_t>(10 * width + kvHeads));
-  check(keyOf(4, 48, 2), batchOf({3, 600}), 7);
+      checkAttention(attentionKey(6, width, kvHeads), batchOf({37, 0, 70, 1}),
+                     static_cast<uint32_t>(10 * width + kvHeads));
+  checkAttention(attentionKey(4, 48, 2), batchOf({3, 600}), 7);
 }
 
 // Rows that repeat their keys and values once a query head: all heads then read the same numbers.
 TEST(AttentionTest, SharedHeadsHaveTheBitsOfRepeatedOnes) {
-  KernelKey shared = keyOf(6, 24, 2), repeated = keyOf(6, 24);
+  KernelKey shared = attentionKey(6, 24, 2), repeated = attentionKey(6, 24);
   BatchSpec batch = batchOf({70, 9, 520});
   uint32_t tokens = batch.tokens();
   Input few = qkvOf(shared, tokens, 4);
@@ -89,7 +61,7 @@ TEST(AttentionTest, SharedHeadsHaveTheBitsOfRepeatedOnes) {
 }
 
 TEST(AttentionTest, SequenceAloneHasTheBitsItHasInABatch) {
-  KernelKey key = keyOf(3, 26);
+  KernelKey key = attentionKey(3, 26);
   BatchSpec batch = batchOf({5, 0, 70, 1, 600, 33});
   uint32_t tokens = batch.tokens(), inner = 78;
   Input qkv = qkvOf(key, tokens, 3);
@@ -110,7 +82,7 @@ TEST(AttentionTest, SequenceAloneHasTheBitsItHasInABatch) {
 }
 
 TEST(AttentionTest, NanStaysInItsSequence) {
-  KernelKey key = keyOf(2, 32);
+  KernelKey key = attentionKey(2, 32);
   BatchSpec batch = batchOf({20, 35, 7});
   uint32_t tokens = batch.tokens(), inner = 64;
   Input clean = qkvOf(key, tokens, 3), dirty = clean;

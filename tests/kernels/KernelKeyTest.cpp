@@ -163,5 +163,10 @@ TEST(KernelKeyTest, ScratchGrowsWithTheLongestSequence) {
   // Values of long sequences are packed too.
   EXPECT_EQ(kernelScratchBytes(key, 257) - kernelScratchBytes(key, 256), 32u * 32 * 4 + 288u * 32 * 4);
   EXPECT_EQ(kernelScratchBytes(key, 1000) % 64, 0u);
+  // With a window it stops growing once four tasks of 64 rows see no more.
+  KernelKey limited = KernelKey::attention(12, 32, 1.0f, 0, 64);
+  EXPECT_EQ(kernelScratchBytes(limited, 416), kernelScratchBytes(key, 416));
+  EXPECT_EQ(kernelScratchBytes(limited, 1 << 20), kernelScratchBytes(limited, 416));
+  EXPECT_EQ(kernelScratchBytes(KernelKey::attention(12, 32, 1.0f, 0, 1 << 24), 1000), kernelScratchBytes(key, 1000));
   EXPECT_EQ(layout::attentionScratch(50).keys % 64, 0);
 }

@@ -1,5 +1,5 @@
 // Speed of single kernels against this machine's own FMA peak, measured in the same run: the linears and the attention of
-// all-MiniLM-L6-v2, and the kernels between them. One thread; its processor time, and the best of many rounds, since on a
+// all-MiniLM-L6-v2, the kernels between them, and attention with a window. One thread; its processor time, and the best of many rounds, since on a
 // shared machine anything else measures the neighbours. Operands are in cache; with --stream N a linear's calls go round N
 // MiB of weights, as the layers of a model do.
 #include "compiler/kernels/Emit.h"
@@ -201,7 +201,7 @@ private:
       matrix(key.n);
       return;
     case KernelOp::Attention:
-      matrix(3 * key.heads * key.headWidth);
+      matrix(key.qkvWidth());
       matrix(key.heads * key.headWidth);
       return;
     case KernelOp::Embed:
@@ -245,11 +245,19 @@ void benchMatrix(const Target &target, const KernelKey &key, double budget, size
   }
 }
 
+/// Keys that the queries of a sequence see, all together.
+double pairsOf(const KernelKey &key, int64_t length) {
+  double pairs = 0;
+  for (int64_t row = 0, reach = key.window.value_or(length); row < length; ++row)
+    pairs += static_cast<double>(std::min(row + reach + 1, length) - std::max<int64_t>(row - reach, 0));
+  return pairs;
+}
+
 void benchAttention(const Target &target, const KernelKey &key, double budget) {
   for (uint32_t length : {16u, 32u, 64u, 128u, 256u, 512u, 1024u, 2048u}) {
     Bench bench(target, key, std::max(1u, 512 / length), length);
     auto [time, peak] = bench.best(target, budget);
-    double rate = 4.0 * key.heads * key.headWidth * length * bench.rows / time;
+    double rate = 4.0 * key.heads * key.headWidth * pairsOf(key, length) * (bench.rows / length) / time;
     std::printf("%-10s %-36s length %4u  %7.1f GFLOP/s  %5.1f %% of %6.1f  code %5.1f KiB  compile %4.0f ms\n",
                 target.name.c_str(), kernelSymbol(key).c_str(), length, rate * 1e-9, 100 * rate / peak, peak * 1e-9,
                 bench.codeBytes / 1024.0, bench.compileSeconds * 1e3);
@@ -266,14 +274,16 @@ void benchRows(const Target &target, const KernelKey &key, double budget) {
   }
 }
 
-/// All kernels of all-MiniLM-L6-v2.
-std::vector<KernelKey> miniLmKeys() {
+/// All kernels of all-MiniLM-L6-v2, and attention with and without a window over heads twice as wide.
+std::vector<KernelKey> benchKeys() {
   const float scale = 1.0f / std::sqrt(32.0f);
   return {KernelKey::linear(384, 1152, true),
           KernelKey::linear(384, 384, true, ActivationKind::None, true),
           KernelKey::linear(384, 1536, true, ActivationKind::GeluErf),
           KernelKey::linear(1536, 384, true, ActivationKind::None, true),
           KernelKey::attention(12, 32, scale),
+          KernelKey::attention(12, 64, 0.125f),
+          KernelKey::attention(12, 64, 0.125f, 0, 64),
           KernelKey::embed(384, true, true, true),
           KernelKey::layerNorm(384, 1e-12f),
           KernelKey::pooling(384, PoolKind::Mean),
@@ -314,7 +324,7 @@ int main(int argc, char **argv) {
       continue;
     }
     std::vector<KernelKey> keys;
-    for (const KernelKey &key : miniLmKeys())
+    for (const KernelKey &key : benchKeys())
       if (llvm::StringRef(kernelSymbol(key)).contains(filter))
         keys.push_back(key);
     double begin = seconds();

@@ -16,7 +16,10 @@
  *   softmax     e = exp(x - max), y = e / sum of e
  *   attention   s = chain over the head width of fma(q, k, s), times scale * log2(e); key blocks of 512 counted from the
  *               sequence's start; p = exp2(s - max); sum of p in 16 virtual lanes; o = chain over keys of fma(p, v, o);
- *               a later block rescales o and the lanes by exp2(old max - new max); y = o * (1 / sum)
+ *               a later block rescales o and the lanes by exp2(old max - new max); y = o * (1 / sum).
+ *               With a window a row goes through the same over its own keys alone, and the blocks that hold any: still
+ *               counted from the sequence's start, as are lanes (a key's number mod 16; the others add +0). What only
+ *               other rows see never enters, be it NaN
  *   decision features  over the sequence's own logits: e, sum and p = e / sum as in softmax; largest 1 / sum; second: 1 if
  *               two e are 1, or else the largest other e, / sum; entropy: -(the sum of fma(p, log(max(1e-9, p)), .)) / log(k)
  *   max(a, b)   a > b ? a : b
