@@ -88,7 +88,7 @@ batten.stage @stage_c3 [[32, 8, 0], [32, 8, 0]]
 // graph_c1: another type.
 #tokens = #batten.rows<tokens>
 #seqs = #batten.rows<seqs>
-// expected-error @+1 {{argument 0 must be !batten.ids, !batten.types or !batten.segments, found 'i32'}}
+// expected-error @+1 {{argument 0 must be !batten.ids, !batten.types, !batten.seq_types or !batten.segments, found 'i32'}}
 "batten.graph"() <{sym_name = "graph_c1", function_type = (i32) -> (), result_names = []}> ({
 ^bb0(%a: i32):
   "batten.return"() : () -> ()

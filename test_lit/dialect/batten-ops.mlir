@@ -3,9 +3,11 @@
 
 #tokens = #batten.rows<tokens>
 #seqs = #batten.rows<seqs>
+#markers = #batten.rows<markers>
 
 // CHECK-DAG: #tokens = #batten.rows<tokens>
 // CHECK-DAG: #seqs = #batten.rows<seqs>
+// CHECK-DAG: #markers = #batten.rows<markers>
 // CHECK: module attributes {batten.version = 1 : i32}
 module attributes {batten.version = 1 : i32} {
   // A stage is a list of buckets.
@@ -107,6 +109,15 @@ module attributes {batten.version = 1 : i32} {
     batten.return %x : tensor<?x8xf32, #tokens>
   }
 
+  // CHECK-LABEL: batten.graph @add_type
+  // CHECK: batten.add_type %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8xf32, #tokens>, tensor<20x8xf32>
+  batten.graph @add_type(%ids: !batten.ids, %kinds: !batten.seq_types) -> (x: tensor<?x8xf32, #tokens>) {
+    %t = batten.param @table : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    %0 = batten.add_type %x, %kinds, %t : tensor<?x8xf32, #tokens>, tensor<20x8xf32>
+    batten.return %0 : tensor<?x8xf32, #tokens>
+  }
+
   // Weight and bias are optional, each alone too.
   // CHECK-LABEL: batten.graph @layer_norm
   // CHECK: batten.layer_norm %{{.*}} weight(%[[V:.*]] : tensor<8xf32>) bias(%[[V]] : tensor<8xf32>) eps 9.99999996E-13 : tensor<?x8xf32, #tokens>
@@ -120,6 +131,19 @@ module attributes {batten.version = 1 : i32} {
     %1 = batten.layer_norm %0 bias(%v : tensor<8xf32>) eps 1.0e-12 : tensor<?x8xf32, #tokens>
     %2 = batten.layer_norm %1 eps 1.0e-12 : tensor<?x8xf32, #tokens>
     batten.return %2 : tensor<?x8xf32, #tokens>
+  }
+
+  // The weight is optional.
+  // CHECK-LABEL: batten.graph @rms_norm
+  // CHECK: batten.rms_norm %{{.*}} weight(%{{.*}} : tensor<8xf32>) eps 9.99999997E-7 : tensor<?x8xf32, #tokens>
+  // CHECK: batten.rms_norm %{{[^ ]*}} eps
+  batten.graph @rms_norm(%ids: !batten.ids) -> (x: tensor<?x8xf32, #tokens>) {
+    %t = batten.param @table : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    %v = batten.param @v : tensor<8xf32>
+    %0 = batten.rms_norm %x weight(%v : tensor<8xf32>) eps 1.0e-6 : tensor<?x8xf32, #tokens>
+    %1 = batten.rms_norm %0 eps 1.0e-6 : tensor<?x8xf32, #tokens>
+    batten.return %1 : tensor<?x8xf32, #tokens>
   }
 
   // Activation none is not printed.
@@ -147,12 +171,38 @@ module attributes {batten.version = 1 : i32} {
     batten.return %a : tensor<?x8xf32, #tokens>
   }
 
+  // As many heads of keys and values as of queries, or fewer.
+  // CHECK-LABEL: batten.graph @rope
+  // CHECK: batten.rope %{{.*}}, %{{.*}} heads 1 head_width 2 theta 1.600000e+05 : tensor<?x6xf32, #tokens>
+  // CHECK: batten.rope %{{.*}}, %{{.*}} heads 2 kv_heads 1 head_width 2 theta 3.000000e+02 : tensor<?x8xf32, #tokens>
+  batten.graph @rope(%ids: !batten.ids, %seg: !batten.segments) -> (x: tensor<?x8xf32, #tokens>) {
+    %t = batten.param @table : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    %0 = batten.slice %x begin 0 width 6 : tensor<?x8xf32, #tokens>
+    %1 = batten.rope %0, %seg heads 1 head_width 2 theta 160000.0 : tensor<?x6xf32, #tokens>
+    %2 = batten.rope %x, %seg heads 2 kv_heads 1 head_width 2 theta 300.0 : tensor<?x8xf32, #tokens>
+    batten.return %2 : tensor<?x8xf32, #tokens>
+  }
+
+  // The word after the function says which half goes through it.
+  // CHECK-LABEL: batten.graph @gated
+  // CHECK: batten.gated gelu_erf first %{{.*}} : tensor<?x8xf32, #tokens>
+  // CHECK: batten.gated silu second %{{.*}} : tensor<?x8xf32, #tokens>
+  batten.graph @gated(%ids: !batten.ids) -> (x: tensor<?x4xf32, #tokens>) {
+    %t = batten.param @table : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    %0 = batten.gated gelu_erf first %x : tensor<?x8xf32, #tokens>
+    %1 = batten.gated silu second %x : tensor<?x8xf32, #tokens>
+    batten.return %1 : tensor<?x4xf32, #tokens>
+  }
+
   // CHECK-LABEL: batten.graph @activation
   // CHECK: batten.activation gelu_erf
   // CHECK: batten.activation gelu_tanh
   // CHECK: batten.activation relu
   // CHECK: batten.activation silu
-  // CHECK: batten.activation tanh %{{.*}} : tensor<?x8xf32, #tokens>
+  // CHECK: batten.activation tanh
+  // CHECK: batten.activation sigmoid %{{.*}} : tensor<?x8xf32, #tokens>
   batten.graph @activation(%ids: !batten.ids) -> (x: tensor<?x8xf32, #tokens>) {
     %t = batten.param @table : tensor<20x8xf32>
     %x = batten.embed %ids, %t : tensor<20x8xf32>
@@ -161,7 +211,8 @@ module attributes {batten.version = 1 : i32} {
     %2 = batten.activation relu %1 : tensor<?x8xf32, #tokens>
     %3 = batten.activation silu %2 : tensor<?x8xf32, #tokens>
     %4 = batten.activation tanh %3 : tensor<?x8xf32, #tokens>
-    batten.return %4 : tensor<?x8xf32, #tokens>
+    %5 = batten.activation sigmoid %4 : tensor<?x8xf32, #tokens>
+    batten.return %5 : tensor<?x8xf32, #tokens>
   }
 
   // CHECK-LABEL: batten.graph @add
@@ -217,5 +268,30 @@ module attributes {batten.version = 1 : i32} {
     %0 = batten.slice %x begin 2 width 6 : tensor<?x8xf32, #tokens>
     %1 = batten.concat_cols %x, %0 : tensor<?x8xf32, #tokens>, tensor<?x6xf32, #tokens>
     batten.return %1 : tensor<?x14xf32, #tokens>
+  }
+
+  // CHECK-LABEL: batten.graph @softmax
+  // CHECK: batten.softmax %{{.*}} : tensor<?x8xf32, #tokens>
+  batten.graph @softmax(%ids: !batten.ids) -> (x: tensor<?x8xf32, #tokens>) {
+    %t = batten.param @table : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    %0 = batten.softmax %x : tensor<?x8xf32, #tokens>
+    batten.return %0 : tensor<?x8xf32, #tokens>
+  }
+
+  // Rows per marker, and of them rows per sequence, 4 wider than those per token.
+  // CHECK-LABEL: batten.graph @markers
+  // CHECK: batten.gather_markers %[[X:.*]], %[[SEG:.*]] : tensor<?x8xf32, #tokens>
+  // CHECK: batten.slice %{{.*}} begin 0 width 1 : tensor<?x8xf32, #markers>
+  // CHECK: batten.decision_features %[[X]], %{{.*}}, %[[SEG]] : tensor<?x8xf32, #tokens>, tensor<?x1xf32, #markers>
+  // CHECK: batten.return %{{.*}}, %{{.*}} : tensor<?x1xf32, #markers>, tensor<?x12xf32, #seqs>
+  batten.graph @markers(%ids: !batten.ids, %seg: !batten.segments)
+      -> (logits: tensor<?x1xf32, #markers>, features: tensor<?x12xf32, #seqs>) {
+    %t = batten.param @table : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    %m = batten.gather_markers %x, %seg : tensor<?x8xf32, #tokens>
+    %l = batten.slice %m begin 0 width 1 : tensor<?x8xf32, #markers>
+    %f = batten.decision_features %x, %l, %seg : tensor<?x8xf32, #tokens>, tensor<?x1xf32, #markers>
+    batten.return %l, %f : tensor<?x1xf32, #markers>, tensor<?x12xf32, #seqs>
   }
 }

@@ -54,7 +54,7 @@ plan.packed @p transpose(transpose(transpose(transpose(transpose(transpose(trans
 // -----
 
 // An attribute is an expression, not a symbol.
-// expected-error @+1 {{expected concat, scale, transpose or cast}}
+// expected-error @+1 {{expected concat, scale, transpose, cast or rope}}
 module attributes {plan.test = #plan.expr<@w>} {}
 
 // -----
@@ -80,6 +80,37 @@ batten.weight @w from "w" : tensor<8x4xf32>
 batten.weight @v from "v" : tensor<8xf32>
 // expected-error @+1 {{transpose takes no number and no type}}
 plan.packed @p transpose(@w, 2.0) : !plan.panels<4x8xf32>
+
+// -----
+
+// expr_c2: rope, zero.
+// expected-error @+1 {{rope needs a finite f32 theta above 0}}
+plan.packed @p rope(0.0) : !plan.table<8x4xf32>
+
+// -----
+
+// expr_c2: rope, negative.
+// expected-error @+1 {{rope needs a finite f32 theta above 0}}
+plan.packed @p rope(-2.0) : !plan.table<8x4xf32>
+
+// -----
+
+// expr_c2: rope, infinite.
+// expected-error @+1 {{rope needs a finite f32 theta above 0}}
+plan.packed @p rope(0x7F800000) : !plan.table<8x4xf32>
+
+// -----
+
+// expr_c2: rope, no number.
+// expected-error @+1 {{rope needs a finite f32 theta above 0}}
+plan.packed @p rope(0x7FC00000) : !plan.table<8x4xf32>
+
+// -----
+
+// A rope is no operand.
+batten.weight @w from "w" : tensor<8x4xf32>
+// expected-error @+1 {{rope is a table by itself, no part of another expression}}
+plan.packed @p concat(@w, rope(10000.0)) : !plan.table<16x4xf32>
 
 // -----
 
@@ -167,6 +198,24 @@ plan.packed @packed_c2 concat(@w, @w) : !plan.panels<8x4xf32>
 
 // -----
 
+// packed_c2: rope, panels.
+// expected-error @+1 {{rope gives a table of f32 with an even number of columns, the type is '!plan.panels<8x4xf32>'}}
+plan.packed @packed_c2 rope(10000.0) : !plan.panels<8x4xf32>
+
+// -----
+
+// packed_c2: rope, odd.
+// expected-error @+1 {{rope gives a table of f32 with an even number of columns, the type is '!plan.table<8x5xf32>'}}
+plan.packed @packed_c2 rope(10000.0) : !plan.table<8x5xf32>
+
+// -----
+
+// packed_c2: rope, f16.
+// expected-error @+1 {{rope gives a table of f32 with an even number of columns, the type is '!plan.table<8x4xf16>'}}
+plan.packed @packed_c2 rope(10000.0) : !plan.table<8x4xf16>
+
+// -----
+
 // packed_c3: together.
 // expected-error @+1 {{needs offset and bytes together}}
 plan.packed @packed_c3 : !plan.vector<8xf32> {offset = 0 : i64}
@@ -217,6 +266,13 @@ plan.program @program_c3 attributes {id_count = -1 : i64} {
   %x = plan.buffer : !plan.buf<tokens, 8 x f32>
   %y = plan.buffer : !plan.buf<tokens, 8 x f32>
 
+}
+
+// -----
+
+// program_c3: types of sequences.
+// expected-error @+1 {{seq_type_count must be from 0 to 2147483647, found 2147483648}}
+plan.program @program_c3 attributes {seq_type_count = 2147483648 : i64} {
 }
 
 // -----

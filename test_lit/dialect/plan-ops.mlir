@@ -15,18 +15,21 @@ module @steps {
   plan.kernel @concat concat_cols {widths = array<i64: 8, 8>} {entry = 4096 : i64, entry_bytes = 200 : i64}
   plan.kernel @norm layer_norm {eps = 1.0e-12 : f32, width = 384}
 
-  // Weight expressions: a tensor, nested ones, none (as read back from bytes).
+  // Weight expressions: a tensor, nested ones, a table without tensors, none (as read back from bytes).
   // CHECK: plan.packed @q.panels @q : !plan.panels<384x384xf32>
   // CHECK: plan.packed @sum concat(@q, scale(@q, 5.000000e-01), cast(transpose(@q), f32)) : !plan.panels<1152x384xf32>
   // CHECK: plan.packed @b.vector @b : !plan.vector<384xf32> {bytes = 1536 : i64, offset = 4096 : i64}
+  // CHECK: plan.packed @rope rope(1.000000e+04) : !plan.table<128x64xf32>
   // CHECK: plan.packed @t : !plan.table<100x384xf16>
   plan.packed @q.panels @q : !plan.panels<384x384xf32>
   plan.packed @sum concat(@q, scale(@q, 0.5), cast(transpose(@q), f32)) : !plan.panels<1152x384xf32>
   plan.packed @b.vector @b : !plan.vector<384xf32> {bytes = 1536 : i64, offset = 4096 : i64}
+  plan.packed @rope rope(10000.0) : !plan.table<128x64xf32>
   plan.packed @t : !plan.table<100x384xf16>
 
-  // CHECK: plan.program @embed stage(@text) attributes {id_count = 100 : i64, max_seq_tokens = 64 : i64, type_count = 2 : i64} {
-  plan.program @embed stage(@text) attributes {id_count = 100 : i64, type_count = 2 : i64, max_seq_tokens = 64 : i64} {
+  // CHECK: plan.program @embed stage(@text) attributes {id_count = 100 : i64, max_seq_tokens = 64 : i64, reads_markers, seq_type_count = 3 : i64, type_count = 2 : i64} {
+  plan.program @embed stage(@text) attributes {id_count = 100 : i64, type_count = 2 : i64, max_seq_tokens = 64 : i64,
+      seq_type_count = 3 : i64, reads_markers} {
     // CHECK: %[[X:.*]] = plan.buffer : !plan.buf<tokens, 384 x f32>
     // CHECK: %[[Y:.*]] = plan.buffer : !plan.buf<tokens, 384 x f32>
     // CHECK: plan.buffer : !plan.buf<seqs, 8 x f32>

@@ -7,8 +7,8 @@
 
 // A key that no emitter knows is an error at its kernel.
 module {
-  // expected-error @+1 {{unknown op 'rope'}}
-  plan.kernel @rope rope {width = 32}
+  // expected-error @+1 {{unknown op 'twist'}}
+  plan.kernel @twist twist {width = 32}
 }
 
 // -----

@@ -99,3 +99,92 @@ module {
     batten.return %x : tensor<?x8xf32, #tokens>
   }
 }
+
+// -----
+
+// One table of cosines and sines for each theta and head width, over all lanes, as long as the largest bucket of a lane that
+// rotates: @wide's is no such lane. It goes in front of the rows.
+// CHECK-LABEL: batten.stage @wide
+// CHECK: plan.packed @rope.table rope(1.000000e+04) : !plan.table<64x2xf32>
+// CHECK: plan.packed @rope.table.2 rope(3.000000e+02) : !plan.table<64x2xf32>
+// CHECK-NOT: plan.packed @rope
+// CHECK: plan.program @a
+// CHECK: %[[R:.*]] = plan.weight @rope.table : !plan.table<64x2xf32>
+// CHECK: plan.step "rope" {head_width = 2 : i64, heads = 2 : i64, kv_heads = 1 : i64, op = "rope"} domain(rows) ins(%[[R]], %[[X:.*]] : !plan.table<64x2xf32>, !plan.buf<tokens, 8 x f32>) outs(%[[Y:.*]] : !plan.buf<tokens, 8 x f32>) {bytes_per_row = 64 : i64, flops_per_row = 18 : i64, overwrite}
+// CHECK: %[[R2:.*]] = plan.weight @rope.table.2
+// CHECK: plan.step "rope.2" {{.*}} ins(%[[R2]], %[[Y]] :
+// A program reads a table once, however many steps do.
+// CHECK-NOT: plan.weight @rope
+// CHECK: plan.step "rope.3" {{.*}} ins(%[[R]], %{{.*}} :
+// CHECK: plan.program @b
+// CHECK: plan.weight @rope.table : !plan.table<64x2xf32>
+#tokens = #batten.rows<tokens>
+!x = tensor<?x8xf32, #tokens>
+module {
+  batten.stage @text [[32, 8, 0]]
+  batten.stage @long [[16, 8, 0], [64, 8, 0]]
+  batten.stage @wide [[4096, 8, 0]]
+  batten.weight @t from "t" : tensor<20x8xf32>
+  batten.graph @a(%ids: !batten.ids, %seg: !batten.segments) -> (x: !x) attributes {stage = @text} {
+    %t = batten.param @t : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    %0 = batten.rope %x, %seg heads 2 kv_heads 1 head_width 2 theta 10000.0 : !x
+    %1 = batten.rope %0, %seg heads 2 kv_heads 1 head_width 2 theta 300.0 : !x
+    %2 = batten.rope %1, %seg heads 2 kv_heads 1 head_width 2 theta 10000.0 : !x
+    batten.return %2 : !x
+  }
+  batten.graph @b(%ids: !batten.ids, %seg: !batten.segments) -> (x: !x) attributes {stage = @long} {
+    %t = batten.param @t : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    %0 = batten.rope %x, %seg heads 2 kv_heads 1 head_width 2 theta 10000.0 : !x
+    batten.return %0 : !x
+  }
+  batten.graph @c(%ids: !batten.ids) -> (x: !x) attributes {stage = @wide} {
+    %t = batten.param @t : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    batten.return %x : !x
+  }
+}
+
+// -----
+
+// Reading markers and types of sequences is a program's limit; the decision lane has both, the other neither.
+// CHECK: plan.packed @kinds.table @kinds : !plan.table<3x8xf32>
+// CHECK: plan.program @decide stage(@text) attributes {id_count = 20 : i64, reads_markers, seq_type_count = 3 : i64} {
+// CHECK: plan.step "rms_norm" {eps = 9.99999974E-6 : f32, op = "rms_norm", weight, width = 8 : i64} domain(rows) ins(%{{.*}}, %[[X0:.*]] : !plan.vector<8xf32>, {{.*}}) {{.*}} {bytes_per_row = 64 : i64, flops_per_row = 32 : i64, overwrite}
+// CHECK: %[[K:.*]] = plan.weight @kinds.table
+// CHECK: plan.step "add_type" {op = "add_type", width = 8 : i64} domain(rows) ins(%[[K]], %{{.*}} : !plan.table<3x8xf32>, {{.*}}) outs(%[[X:.*]] : {{.*}}) {bytes_per_row = 96 : i64, flops_per_row = 8 : i64, overwrite}
+// CHECK: plan.step "gather_markers" {op = "gather_markers", width = 8 : i64} domain(rows) ins(%[[X]] : {{.*}}) outs(%[[M:.*]] : !plan.buf<markers, 8 x f32>) {bytes_per_row = 64 : i64}
+// CHECK: plan.step "softmax" {op = "softmax", width = 8 : i64} domain(rows) ins(%[[M]] {{.*}}, overwrite}
+// CHECK: plan.step "gated" {act = "silu", op = "gated", second, width = 4 : i64} domain(rows) {{.*}} outs(%{{.*}} : !plan.buf<markers, 4 x f32>) {bytes_per_row = 48 : i64, flops_per_row = 8 : i64}
+// CHECK: plan.step "decision_features" {op = "decision_features", width = 8 : i64} domain(rows) ins(%[[X]], %{{.*}} : !plan.buf<tokens, 8 x f32>, !plan.buf<markers, 1 x f32>) outs(%{{.*}} : !plan.buf<seqs, 12 x f32>)
+// CHECK: plan.program @encode stage(@text) attributes {id_count = 20 : i64} {
+#tokens = #batten.rows<tokens>
+#markers = #batten.rows<markers>
+!x = tensor<?x8xf32, #tokens>
+module {
+  batten.stage @text [[32, 8, 0]]
+  batten.weight @t from "t" : tensor<20x8xf32>
+  batten.weight @kinds from "kinds" : tensor<3x8xf32>
+  batten.weight @v from "v" : tensor<8xf32>
+  batten.graph @decide(%ids: !batten.ids, %kinds: !batten.seq_types, %seg: !batten.segments)
+      -> (features: tensor<?x12xf32, #batten.rows<seqs>>) attributes {stage = @text} {
+    %t = batten.param @t : tensor<20x8xf32>
+    %k = batten.param @kinds : tensor<3x8xf32>
+    %v = batten.param @v : tensor<8xf32>
+    %0 = batten.embed %ids, %t : tensor<20x8xf32>
+    %1 = batten.rms_norm %0 weight(%v : tensor<8xf32>) eps 1.0e-5 : !x
+    %x = batten.add_type %1, %kinds, %k : !x, tensor<3x8xf32>
+    %m = batten.gather_markers %x, %seg : !x
+    %s = batten.softmax %m : tensor<?x8xf32, #markers>
+    %g = batten.gated silu second %s : tensor<?x8xf32, #markers>
+    %l = batten.slice %g begin 0 width 1 : tensor<?x4xf32, #markers>
+    %f = batten.decision_features %x, %l, %seg : !x, tensor<?x1xf32, #markers>
+    batten.return %f : tensor<?x12xf32, #batten.rows<seqs>>
+  }
+  batten.graph @encode(%ids: !batten.ids) -> (x: !x) attributes {stage = @text} {
+    %t = batten.param @t : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    batten.return %x : !x
+  }
+}

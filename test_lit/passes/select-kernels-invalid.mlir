@@ -3,8 +3,8 @@
 !x = !plan.buf<tokens, 384 x f32>
 plan.program @unknown_op {
   %x = plan.buffer : !x
-  // expected-error @+1 {{unknown op 'rope'}}
-  plan.step "a" {op = "rope", width = 384} domain(rows) outs(%x : !x)
+  // expected-error @+1 {{unknown op 'twist'}}
+  plan.step "a" {op = "twist", width = 384} domain(rows) outs(%x : !x)
 }
 
 // -----

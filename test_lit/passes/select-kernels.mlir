@@ -6,6 +6,14 @@
 // CHECK: plan.kernel @linear_384x384_f32 linear {act = "none", k = 384 : i64, n = 384 : i64} {slab_rows = 336 : i64}
 // CHECK: plan.kernel @"layer_norm_384_f32_e1e-12" layer_norm {eps = 9.99999996E-13 : f32, width = 384 : i64} overwrite
 // CHECK: plan.kernel @"layer_norm_384_f32_e1e-05" layer_norm {eps = 9.99999974E-6 : f32, width = 384 : i64} overwrite
+// CHECK: plan.kernel @rope_4x64_f32_kv2 rope {head_width = 64 : i64, heads = 4 : i64, kv_heads = 2 : i64} overwrite
+// CHECK: plan.kernel @"rms_norm_384_f32_w_e1e-06" rms_norm {eps = 9.99999997E-7 : f32, weight, width = 384 : i64} overwrite
+// CHECK: plan.kernel @gated_192_f32_gelu_erf gated {act = "gelu_erf", width = 192 : i64}{{$}}
+// CHECK: plan.kernel @gated_192_f32_gelu_erf_second gated {act = "gelu_erf", second, width = 192 : i64}{{$}}
+// CHECK: plan.kernel @add_type_384_f32 add_type {width = 384 : i64} overwrite
+// CHECK: plan.kernel @softmax_384_f32 softmax {width = 384 : i64} overwrite
+// CHECK: plan.kernel @gather_markers_384_f32 gather_markers {width = 384 : i64}{{$}}
+// CHECK: plan.kernel @decision_features_384_f32 decision_features {width = 384 : i64}{{$}}
 // CHECK-NOT: plan.kernel
 module {
   plan.packed @w : !plan.panels<384x384xf32>
@@ -34,5 +42,36 @@ module {
     // CHECK: plan.step "c" @add_384_f32 domain(rows) ins(%{{.*}}) inout(%
     %y = plan.buffer : !x
     plan.step "c" {op = "add", width = 384} domain(rows) ins(%y : !x) inout(%x : !x) {overwrite}
+  }
+  // CHECK-LABEL: plan.program @third
+  plan.packed @angles rope(10000.0) : !plan.table<128x64xf32>
+  plan.packed @gamma : !plan.vector<384xf32>
+  plan.packed @kinds : !plan.table<3x384xf32>
+  plan.program @third {
+    %x = plan.buffer : !plan.buf<tokens, 512 x f32>
+    %y = plan.buffer : !x
+    %h = plan.buffer : !plan.buf<tokens, 192 x f32>
+    %m = plan.buffer : !plan.buf<markers, 384 x f32>
+    %l = plan.buffer : !plan.buf<markers, 1 x f32>
+    %f = plan.buffer : !plan.buf<seqs, 388 x f32>
+    %angles = plan.weight @angles : !plan.table<128x64xf32>
+    %gamma = plan.weight @gamma : !plan.vector<384xf32>
+    %kinds = plan.weight @kinds : !plan.table<3x384xf32>
+    // CHECK: plan.step "rope" @rope_4x64_f32_kv2 domain(rows) ins(%{{.*}} : !plan.table<128x64xf32>) inout(
+    plan.step "rope" {op = "rope", heads = 4, kv_heads = 2, head_width = 64} domain(rows)
+      ins(%angles : !plan.table<128x64xf32>) inout(%x : !plan.buf<tokens, 512 x f32>) {overwrite}
+    plan.step "norm" {op = "rms_norm", width = 384, eps = 1.0e-6 : f32, weight} domain(rows)
+      ins(%gamma : !plan.vector<384xf32>) inout(%y : !x) {overwrite}
+    plan.step "first" {op = "gated", width = 192, act = "gelu_erf"} domain(rows) ins(%y : !x)
+      outs(%h : !plan.buf<tokens, 192 x f32>)
+    plan.step "second" {op = "gated", width = 192, act = "gelu_erf", second} domain(rows) ins(%y : !x)
+      outs(%h : !plan.buf<tokens, 192 x f32>)
+    plan.step "type" {op = "add_type", width = 384} domain(rows) ins(%kinds : !plan.table<3x384xf32>) inout(%y : !x)
+      {overwrite}
+    plan.step "softmax" {op = "softmax", width = 384} domain(rows) inout(%y : !x) {overwrite}
+    plan.step "gather" {op = "gather_markers", width = 384} domain(rows) ins(%y : !x)
+      outs(%m : !plan.buf<markers, 384 x f32>)
+    plan.step "features" {op = "decision_features", width = 384} domain(rows)
+      ins(%y, %l : !x, !plan.buf<markers, 1 x f32>) outs(%f : !plan.buf<seqs, 388 x f32>)
   }
 }

@@ -337,3 +337,21 @@ TEST(EmitTest, RefusesKeysTwiceAndWrongOnes) {
   EXPECT_EQ(toString(makeKernelImage({KernelKey::add(0)}, target).takeError()),
             "kernel key add: width is 0, 1 to 16777215 wanted");
 }
+
+// Code is made and checked for targets that this machine can't run too: no call, small frames, no instruction above it.
+TEST(EmitTest, EveryTargetTakesKernelsOfRows) {
+  std::vector<KernelKey> keys;
+  for (int64_t width : {1, 17, 40, 257, 768}) {
+    keys.insert(keys.end(),
+                {KernelKey::rmsNorm(width, 1e-5f), KernelKey::gated(width, ActivationKind::GeluErf),
+                 KernelKey::gated(width, ActivationKind::Silu, true),
+                 KernelKey::activation(width, ActivationKind::Sigmoid), KernelKey::softmax(width),
+                 KernelKey::addType(width), KernelKey::gatherMarkers(width), KernelKey::decisionFeatures(width)});
+    keys.push_back(KernelKey::rope(4, 2 * width, 2));
+  }
+  for (const std::string &name : knownTargetNames()) {
+    llvm::Expected<KernelImage> image = makeKernelImage(keys, targetOf(name.c_str()));
+    ASSERT_TRUE(bool(image)) << name << ": " << toString(image.takeError());
+    EXPECT_EQ(image->entries.size(), keys.size());
+  }
+}

@@ -36,7 +36,21 @@ std::vector<KernelKey> someKeys() {
           KernelKey::activation(384, ActivationKind::Silu),
           KernelKey::add(384),
           KernelKey::slice(768, 384, 128),
-          KernelKey::concatCols({384, 24, 1})};
+          KernelKey::concatCols({384, 24, 1}),
+          KernelKey::rmsNorm(384, 1e-5f),
+          KernelKey::rmsNorm(384, 1e-6f),
+          KernelKey::rmsNorm(384, 1e-5f, false),
+          KernelKey::rope(12, 64),
+          KernelKey::rope(12, 64, 4),
+          KernelKey::rope(64, 12),
+          KernelKey::gated(384, ActivationKind::GeluErf),
+          KernelKey::gated(384, ActivationKind::GeluErf, true),
+          KernelKey::gated(384, ActivationKind::Silu),
+          KernelKey::activation(384, ActivationKind::Sigmoid),
+          KernelKey::softmax(384),
+          KernelKey::addType(384),
+          KernelKey::gatherMarkers(384),
+          KernelKey::decisionFeatures(384)};
 }
 
 std::string refusal(const std::string &text) {
@@ -59,6 +73,12 @@ TEST(KernelKeyTest, TextIsAsDocumented) {
   EXPECT_EQ(printKernelKey(KernelKey::layerNorm(8, 1e-5f)),
             "layer_norm {width = 8, eps = 1.0e-05 : f32, weight, bias}");
   EXPECT_EQ(printKernelKey(KernelKey::concatCols({24, 8})), "concat_cols {widths = [24, 8]}");
+  EXPECT_EQ(printKernelKey(KernelKey::rope(12, 64)), "rope {heads = 12, head_width = 64}");
+  EXPECT_EQ(printKernelKey(KernelKey::rope(12, 64, 4)), "rope {heads = 12, kv_heads = 4, head_width = 64}");
+  EXPECT_EQ(KernelKey::rope(12, 64, 12), KernelKey::rope(12, 64));
+  EXPECT_EQ(printKernelKey(KernelKey::gated(8, ActivationKind::Silu, true)),
+            "gated {width = 8, act = \"silu\", second}");
+  EXPECT_EQ(printKernelKey(KernelKey::rmsNorm(8, 1e-5f)), "rms_norm {width = 8, eps = 1.0e-05 : f32, weight}");
 }
 
 TEST(KernelKeyTest, AttributesReadBackAsTheSameKey) {
@@ -98,6 +118,9 @@ TEST(KernelKeyTest, SymbolsTellKeysApart) {
   EXPECT_EQ(kernelSymbol(KernelKey::embed(384, true, true, true)), "embed_384_f32_wtp");
   EXPECT_EQ(kernelSymbol(KernelKey::layerNorm(384, 1e-5f)), "layer_norm_384_f32_wb_e1e-05");
   EXPECT_EQ(kernelSymbol(KernelKey::pooling(384, PoolKind::Mean)), "pool_mean_384_f32");
+  EXPECT_EQ(kernelSymbol(KernelKey::rope(12, 64, 4)), "rope_12x64_f32_kv4");
+  EXPECT_EQ(kernelSymbol(KernelKey::rmsNorm(384, 1e-5f)), "rms_norm_384_f32_w_e1e-05");
+  EXPECT_EQ(kernelSymbol(KernelKey::gated(384, ActivationKind::Silu, true)), "gated_384_f32_silu_second");
 }
 
 TEST(KernelKeyTest, RefusesWrongText) {
@@ -135,6 +158,26 @@ TEST(KernelKeyTest, RefusesKeysThatNoEmitterTakes) {
             "kernel key embed: offset is 2, 0 to 16777215 wanted, and 0 without positions");
   EXPECT_EQ(refusal("layer_norm {width = 3, eps = -1.0}"),
             "kernel key layer_norm: eps is -1, a finite number of at least 0 wanted");
+  EXPECT_EQ(refusal("rope {heads = 2, head_width = 7}"), "kernel key rope: head_width is 7, an even one wanted");
+  EXPECT_EQ(refusal("rope {heads = 4, kv_heads = 3, head_width = 8}"),
+            "kernel key rope: kv_heads is 3, a divisor of 4 heads wanted, and none where it would be the same");
+  EXPECT_EQ(refusal("rope {heads = 4, kv_heads = 4, head_width = 8}"),
+            "kernel key rope: kv_heads is 4, a divisor of 4 heads wanted, and none where it would be the same");
+  EXPECT_EQ(
+      refusal("rope {heads = 4, kv_heads = 0, head_width = 8}"),
+      "kernel key 'rope {heads = 4, kv_heads = 0, head_width = 8}': attribute 'kv_heads' is 0, left out or at least "
+      "1 wanted");
+  EXPECT_EQ(refusal("rope {heads = 0, head_width = 8}"), "kernel key rope: heads is 0, 1 to 16777215 wanted");
+  EXPECT_EQ(refusal("rope {heads = 8000000, head_width = 2}"),
+            "kernel key rope: rows of q, k and v are 48000000 wide, below 16777216 wanted");
+  EXPECT_EQ(refusal("rms_norm {width = 3, eps = -1.0}"),
+            "kernel key rms_norm: eps is -1, a finite number of at least 0 wanted");
+  EXPECT_EQ(refusal("gated {width = 3, act = \"none\"}"), "kernel key gated: act is none, a function wanted");
+  EXPECT_EQ(refusal("gated {width = 9000000, act = \"silu\"}"),
+            "kernel key gated: the input's width is 18000000, 1 to 16777215 wanted");
+  EXPECT_EQ(refusal("decision_features {width = 16777213}"),
+            "kernel key decision_features: the output's width is 16777217, 1 to 16777215 wanted");
+  EXPECT_EQ(refusal("softmax {width = 0}"), "kernel key softmax: width is 0, 1 to 16777215 wanted");
   EXPECT_EQ(refusal("concat_cols {widths = [1, 2, 3, 4, 5, 6, 7]}"),
             "kernel key concat_cols: has 7 widths, 1 to 6 wanted");
 }
@@ -153,6 +196,21 @@ TEST(KernelKeyTest, FactsFollowTheTable) {
   EXPECT_EQ(attention.rowKind, BATTEN_ROWS_TOKENS);
   EXPECT_EQ(kernelFacts(KernelKey::pooling(8, PoolKind::Max)).rowKind, BATTEN_ROWS_SEQS);
   EXPECT_FALSE(kernelFacts(KernelKey::add(8)).rowKind.has_value());
+  KernelFacts rope = kernelFacts(KernelKey::rope(12, 64));
+  EXPECT_EQ(rope.domain, BATTEN_DOMAIN_ROWS);
+  EXPECT_EQ(rope.operandCount, 3u);
+  EXPECT_TRUE(rope.mayOverwrite);
+  EXPECT_EQ(rope.rowKind, BATTEN_ROWS_TOKENS);
+  EXPECT_EQ(kernelFacts(KernelKey::rmsNorm(8, 1e-5f)).operandCount, 3u);
+  EXPECT_EQ(kernelFacts(KernelKey::rmsNorm(8, 1e-5f, false)).operandCount, 2u);
+  EXPECT_FALSE(kernelFacts(KernelKey::gated(8, ActivationKind::Silu)).mayOverwrite);
+  EXPECT_FALSE(kernelFacts(KernelKey::softmax(8)).rowKind.has_value());
+  EXPECT_EQ(kernelFacts(KernelKey::addType(8)).rowKind, BATTEN_ROWS_TOKENS);
+  EXPECT_EQ(kernelFacts(KernelKey::gatherMarkers(8)).rowKind, BATTEN_ROWS_MARKERS);
+  EXPECT_EQ(kernelFacts(KernelKey::decisionFeatures(8)).rowKind, BATTEN_ROWS_SEQS);
+  EXPECT_EQ(kernelCost(KernelKey::rope(2, 4, 1)).flopsPerRow, 3u * 12);
+  EXPECT_EQ(kernelCost(KernelKey::rope(2, 4, 1)).bytesPerRow, 4u * 2 * 16);
+  EXPECT_EQ(kernelCost(KernelKey::gated(8, ActivationKind::Silu)).bytesPerRow, 4u * 24);
 }
 
 TEST(KernelKeyTest, ScratchGrowsWithTheLongestSequence) {

@@ -111,6 +111,12 @@ std::vector<float> randoms(size_t count, unsigned seed) {
   return out;
 }
 
+WeightExpr rope(float theta, int64_t rows, int64_t cols) {
+  WeightExpr e = node(WeightExpr::Kind::Rope, {}, rows, cols);
+  e.theta = theta;
+  return e;
+}
+
 using Kind = WeightExpr::Kind;
 
 } // namespace
@@ -263,6 +269,56 @@ TEST(WeightPackerTest, AScaledWeightThatOverflowsIsReported) {
   std::string error;
   EXPECT_FALSE(evaluate(node(Kind::Scale, {tensor("w", 1, 2)}, 1, 2, 2.0f), source, out, error));
   EXPECT_EQ(error, "w times 2 is not finite at row 0, column 1");
+}
+
+// Frequencies and angles are rounded to f32 step by step, as PyTorch does it; the functions of the angle once.
+TEST(WeightPackerTest, RopeTablesRoundFrequencyAndAngle) {
+  MemorySource source;
+  std::string error;
+  size_t movedByRounding = 0;
+  for (float theta : {10000.0f, 160000.0f, 300.0f, 1e6f, 0.5f})
+    for (int64_t cols : {2, 8, 26, 64, 128}) {
+      int64_t rows = 9000, half = cols / 2;
+      std::vector<float> got(static_cast<size_t>(rows * cols));
+      ASSERT_TRUE(evaluate(rope(theta, rows, cols), source, got.data(), error)) << error;
+      for (int64_t j = 0; j < half; ++j) {
+        float exponent = static_cast<float>(2 * j) / static_cast<float>(cols);
+        float power = static_cast<float>(std::pow(static_cast<long double>(theta), static_cast<long double>(exponent)));
+        float frequency = 1.0f / power;
+        for (int64_t p : {0, 1, 2, 100, 511, 512, 4095, 8191, 8999}) {
+          float angle = static_cast<float>(p) * frequency;
+          float cosine = got[static_cast<size_t>(p * cols + j)], sine = got[static_cast<size_t>(p * cols + half + j)];
+          ASSERT_EQ(cosine, static_cast<float>(std::cos(static_cast<long double>(angle))))
+              << theta << " " << p << " " << j;
+          ASSERT_EQ(sine, static_cast<float>(std::sin(static_cast<long double>(angle))))
+              << theta << " " << p << " " << j;
+          // Four roundings, each half a unit of the angle at most; the power's exponent weighs by the logarithm of theta.
+          double exact =
+              static_cast<double>(p) * std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(cols));
+          double allowed = 0x1p-24 * (1 + exact * (3 + std::fabs(std::log(theta))));
+          ASSERT_NEAR(cosine, std::cos(exact), allowed) << theta << " " << p << " " << j;
+          ASSERT_NEAR(sine, std::sin(exact), allowed) << theta << " " << p << " " << j;
+          movedByRounding += sine != static_cast<float>(std::sin(exact));
+        }
+      }
+    }
+  EXPECT_GT(movedByRounding, 1000u);
+}
+
+TEST(WeightPackerTest, RopeTablesArePackedDenseInBlocks) {
+  MemorySource source;
+  MemorySink sink;
+  std::string error;
+  int64_t rows = 40000, cols = 26; // several blocks
+  ASSERT_TRUE(packEntry(entry(Layout::Table, rope(10000.0f, rows, cols)), source, sink, error)) << error;
+  std::vector<float> whole(static_cast<size_t>(rows * cols)), got = sink.floats();
+  ASSERT_TRUE(evaluate(rope(10000.0f, rows, cols), source, whole.data(), error)) << error;
+  ASSERT_EQ(static_cast<int64_t>(sink.bytes.size()), entryBytes(Layout::Table, Elem::F32, rows, cols));
+  ASSERT_GE(got.size(), whole.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(got[i], i < whole.size() ? whole[i] : 0.0f) << i;
+  EXPECT_FALSE(packEntry(entry(Layout::Table, rope(10000.0f, 4, 7)), source, sink, error));
+  EXPECT_EQ(error, "rope table of 7 columns, an even number wanted");
 }
 
 TEST(WeightPackerTest, RefusesShapesThatDisagree) {

@@ -1,7 +1,7 @@
 // Speed of single kernels against this machine's own FMA peak, measured in the same run: the linears and the attention of
-// all-MiniLM-L6-v2, the kernels between them, and attention with a window. One thread; its processor time, and the best of many rounds, since on a
-// shared machine anything else measures the neighbours. Operands are in cache; with --stream N a linear's calls go round N
-// MiB of weights, as the layers of a model do.
+// all-MiniLM-L6-v2, the kernels between them, and what families with rotary positions and windows have. One thread; its
+// processor time, and the best of many rounds, since on a shared machine anything else measures the neighbours. Operands
+// are in cache; with --stream N a linear's calls go round N MiB of weights, as the layers of a model do.
 #include "compiler/kernels/Emit.h"
 #include "compiler/layout/RowStride.h"
 #include "tools/bench/MappedImage.h"
@@ -210,7 +210,17 @@ private:
           add(1001 * key.width);
       matrix(key.width);
       return;
+    case KernelOp::Rope:
+      add(tokens * key.headWidth + 16);
+      matrix(key.qkvWidth());
+      args.ptr[next++] = buffers.back()->data; // in place, as in a plan
+      return;
+    case KernelOp::Gated:
+      matrix(2 * key.width);
+      matrix(key.width);
+      return;
     case KernelOp::LayerNorm:
+    case KernelOp::RmsNorm:
       for (bool vector : {key.weight, key.bias})
         if (vector)
           add(layout::roundUp(key.width, 16));
@@ -274,7 +284,8 @@ void benchRows(const Target &target, const KernelKey &key, double budget) {
   }
 }
 
-/// All kernels of all-MiniLM-L6-v2, and attention with and without a window over heads twice as wide.
+/// All kernels of all-MiniLM-L6-v2, attention with and without a window over heads twice as wide, and what families with
+/// rotary positions have between the linears.
 std::vector<KernelKey> benchKeys() {
   const float scale = 1.0f / std::sqrt(32.0f);
   return {KernelKey::linear(384, 1152, true),
@@ -287,7 +298,11 @@ std::vector<KernelKey> benchKeys() {
           KernelKey::embed(384, true, true, true),
           KernelKey::layerNorm(384, 1e-12f),
           KernelKey::pooling(384, PoolKind::Mean),
-          KernelKey::l2Normalize(384, 1e-12f)};
+          KernelKey::l2Normalize(384, 1e-12f),
+          KernelKey::rope(12, 64),
+          KernelKey::rmsNorm(768, 1e-5f),
+          KernelKey::gated(1152, ActivationKind::GeluErf),
+          KernelKey::gated(2048, ActivationKind::Silu, true)};
 }
 
 } // namespace
