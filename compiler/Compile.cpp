@@ -1,31 +1,20 @@
 // Model directory or spec in, bundle out: every room of the compiler in order. What a room refuses comes back as an error
 // whose last line is the first cause. Code for the targets is made on threads of its own while weights are packed.
 #include "compiler/Compile.h"
+#include "compiler/Lowering.h"
 #include "compiler/SelfTest.h"
 #include "compiler/artifact/BundleWriter.h"
-#include "compiler/artifact/CheckpointSource.h"
 #include "compiler/artifact/ImageFile.h"
-#include "compiler/artifact/Manifest.h"
 #include "compiler/artifact/PackEntries.h"
-#include "compiler/artifact/PackWriter.h"
-#include "compiler/artifact/PlanBytes.h"
 #include "compiler/graph/Import.h"
 #include "compiler/passes/EmitKernels.h"
 #include "compiler/passes/Pipeline.h"
-#include "compiler/spec/InputFile.h"
 #include "compiler/spec/Text.h"
 #include "compiler/target/Target.h"
-#include "dialect/BattenDialect.h"
-#include "dialect/PlanDialect.h"
 
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Config/llvm-config.h"
-#include "llvm/Support/FileSystem.h"
 
 #include <chrono>
 #include <cstring>
@@ -43,46 +32,10 @@ CompiledBlob::CompiledBlob(std::string path, std::vector<uint8_t> bytes)
 
 namespace {
 
-/// Collects diagnostics of a context, so that a failed pass becomes one llvm::Error.
-class Diagnostics {
-public:
-  explicit Diagnostics(mlir::MLIRContext &context)
-      : handler(&context, [this](mlir::Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
-            add(diagnostic);
-          return mlir::success();
-        }) {}
-
-  /// What was reported since the last call, one a line.
-  llvm::Error take(const llvm::Twine &otherwise) {
-    std::string text = lines.empty() ? otherwise.str() : llvm::join(lines, "\n");
-    lines.clear();
-    return makeError(text);
-  }
-
-private:
-  void add(mlir::Diagnostic &diagnostic) {
-    std::string line;
-    if (auto at = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>()) // inside of an op's name
-      line = at.getFilename().str() + ":" + std::to_string(at.getLine()) + ":" + std::to_string(at.getColumn()) + ": ";
-    line += diagnostic.str();
-    for (mlir::Diagnostic &note : diagnostic.getNotes())
-      line += " (" + note.str() + ")";
-    lines.push_back(line);
-  }
-
-  std::vector<std::string> lines;
-  mlir::ScopedDiagnosticHandler handler;
-};
-
 /// One compile.
 class Compilation {
 public:
-  explicit Compilation(const CompileRequest &request) : request(request), context(registry(), kNoThreads) {
-    context.loadAllAvailableDialects();
-    context.printOpOnDiagnostic(false); // errors are for users: a line each, not the op with all that is in it
-    diagnostics.emplace(context);
-  }
+  explicit Compilation(const CompileRequest &request) : request(request) {}
 
   /// Everything but the bundle's files: module with plans, kernel keys, targets.
   llvm::Error prepare();
@@ -109,91 +62,25 @@ public:
   }
 
 private:
-  static constexpr auto kNoThreads = mlir::MLIRContext::Threading::DISABLED;
-  static mlir::DialectRegistry registry() {
-    mlir::DialectRegistry registry;
-    registry.insert<BattenDialect, plan::PlanDialect>();
-    return registry;
-  }
-
-  llvm::Error load();
-  llvm::Error loadSpec();
-  llvm::Error applyBuckets();
   llvm::Error chooseTargets();
-  llvm::Error runPasses();
-  llvm::Error describeLanes();
-  llvm::Error writePacks(BundleSink &sink);
+  llvm::Error describe();
+  llvm::Error writeBothPacks(BundleSink &sink);
   llvm::Error writeTarget(BundleSink &sink, uint32_t target, const KernelImage &image);
-  llvm::Expected<uint32_t> keep(llvm::Expected<WrittenFile> file, batten_file_kind kind);
+  uint32_t keep(WrittenFile file, batten_file_kind kind);
 
   const CompileRequest &request;
-  mlir::MLIRContext context;
-  std::optional<Diagnostics> diagnostics;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::unique_ptr<Checkpoint> checkpoint;
-  Spec spec;
+  LoweringContext context;
+  LoadedModel model;
   std::vector<Target> targets;
-  uint32_t commonPack = 0, panelsPack = 0;
   std::chrono::steady_clock::time_point started;
 };
-
-llvm::Error Compilation::loadSpec() {
-  llvm::Expected<Spec> read = readSpec(request.input);
-  if (!read)
-    return read.takeError();
-  spec = std::move(*read);
-  llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> graph = readGraph(context, spec.graph);
-  if (!graph)
-    return graph.takeError();
-  module = std::move(*graph);
-  llvm::Expected<std::unique_ptr<Checkpoint>> opened = openCheckpointFor(*module, spec.checkpoint);
-  if (!opened)
-    return opened.takeError();
-  checkpoint = std::move(*opened);
-  summary.notes.insert(summary.notes.end(), checkpoint->notes().begin(), checkpoint->notes().end());
-  return llvm::Error::success();
-}
-
-llvm::Error Compilation::load() {
-  if (!llvm::sys::fs::is_directory(request.input)) {
-    if (llvm::Error error = loadSpec())
-      return error;
-  } else {
-    llvm::Expected<ImportedModel> model = importGraph(context, request.input);
-    if (!model)
-      return model.takeError();
-    spec = specFor(*model, "", request.input);
-    module = std::move(model->module);
-    checkpoint = std::move(model->checkpoint);
-    summary.notes = model->notes;
-  }
-  if (llvm::Error error = applyBuckets())
-    return error;
-  for (const LaneSpec &lane : spec.lanes)
-    summary.lanes.push_back(lane.name);
-  if (llvm::Error error = addStages(*module, spec.stages, spec.lanes))
-    return error;
-  addStored(*module, *checkpoint);
-  return llvm::Error::success();
-}
-
-llvm::Error Compilation::applyBuckets() {
-  std::optional<std::vector<StageSpec>> table;
-  if (!request.bucketsFile.empty()) {
-    llvm::Expected<std::vector<StageSpec>> read = readBucketTable(request.bucketsFile);
-    if (!read)
-      return read.takeError();
-    table = std::move(*read);
-  }
-  return assignStages(spec, std::move(table), request.bucketsFile, request.stages, summary.notes);
-}
 
 llvm::Error Compilation::chooseTargets() {
   std::vector<TargetSpec> wanted;
   for (const std::string &name : request.targets)
     wanted.push_back({name, "f32", "f32", "--target"});
   if (wanted.empty())
-    wanted = spec.targets;
+    wanted = model.spec.targets;
   if (wanted.empty())
     for (const std::string &name : knownTargets())
       wanted.push_back({name, "f32", "f32", ""});
@@ -217,120 +104,82 @@ llvm::Error Compilation::chooseTargets() {
   return llvm::Error::success();
 }
 
-llvm::Error Compilation::runPasses() {
-  mlir::PassManager manager(&context);
-  manager.enableVerifier(true);
-  buildGraphPipeline(manager);
-  buildPlanPipeline(manager);
-  if (mlir::failed(manager.run(*module)))
-    return diagnostics->take("the passes failed");
-  if (auto unused = (*module)->getAttrOfType<mlir::ArrayAttr>("batten.unused"))
-    for (auto name : unused.getAsRange<mlir::StringAttr>())
-      summary.unusedTensors.push_back(name.str());
-  return llvm::Error::success();
-}
-
 llvm::Error Compilation::prepare() {
   begin("read model", request.input);
-  if (llvm::Error error = load())
-    return error;
+  llvm::Expected<LoadedModel> loaded = loadModel(context, request);
+  if (!loaded)
+    return loaded.takeError();
+  model = std::move(*loaded);
+  summary.notes = model.notes;
+  for (const LaneSpec &lane : model.spec.lanes)
+    summary.lanes.push_back(lane.name);
   if (llvm::Error error = chooseTargets())
     return error;
-  begin("lower", std::to_string(spec.lanes.size()) + " lanes");
-  if (llvm::Error error = runPasses())
+  begin("lower", std::to_string(model.spec.lanes.size()) + " lanes");
+  addStored(*model.module, *model.checkpoint);
+  if (llvm::Error error = context.run(*model.module, [](mlir::OpPassManager &manager) {
+        buildGraphPipeline(manager);
+        buildPlanPipeline(manager);
+      }))
     return error;
-  return describeLanes();
+  return describe();
 }
 
-/// Stages, lanes, outputs and limits of the manifest, from the programs.
-llvm::Error Compilation::describeLanes() {
-  manifest.producerVersion = BATTEN_VERSION_STRING;
-  manifest.llvmVersion = LLVM_VERSION_STRING;
-  manifest.stages = spec.stages;
-  for (const LaneSpec &lane : spec.lanes) {
-    auto program = module->lookupSymbol<plan::ProgramOp>(lane.name);
-    assert(program && "addStages has checked the graphs");
-    if (llvm::Error error = checkLimits(lane, program.getIdCount(), program.getTypeCount(), program.getSeqTypeCount(),
-                                        program.getMaxSeqTokens()))
-      return error;
-    ManifestLane entry;
-    entry.name = lane.name;
-    entry.stage = llvm::find_if(spec.stages, [&](const StageSpec &stage) { return stage.name == lane.stage; }) -
-                  spec.stages.begin();
-    for (auto output : program.getOps<plan::OutputOp>()) {
-      auto type = llvm::cast<plan::BufType>(output.getBuffer().getType());
-      entry.outputs.push_back({output.getName().str(), static_cast<batten_row_kind>(type.getRowKind()),
-                               static_cast<uint32_t>(type.getWidth())});
+/// Fills in what the manifest says of the programs.
+llvm::Error Compilation::describe() {
+  manifest = beginManifest(*model.module);
+  manifest.stages = model.spec.stages;
+  llvm::Expected<std::vector<ManifestLane>> lanes = describeLanes(*model.module, model.spec);
+  if (!lanes)
+    return lanes.takeError();
+  manifest.lanes = std::move(*lanes);
+  if (auto unused = (*model.module)->getAttrOfType<mlir::ArrayAttr>("batten.unused"))
+    for (auto name : unused.getAsRange<mlir::StringAttr>()) {
+      summary.unusedTensors.push_back(name.str());
+      manifest.notes.emplace_back("unused tensor", name.str());
     }
-    entry.inputs = (program.getTypeCount() ? BATTEN_INPUT_TOKEN_TYPES : 0) |
-                   (program.getReadsMarkers() ? BATTEN_INPUT_MARKERS : 0) |
-                   (program.getSeqTypeCount() ? BATTEN_INPUT_SEQ_TYPES : 0);
-    entry.idCount = program.getIdCount();
-    entry.typeCount = program.getTypeCount();
-    entry.seqTypeCount = program.getSeqTypeCount();
-    entry.maxSeqTokens = program.getMaxSeqTokens();
-    manifest.lanes.push_back(std::move(entry));
-  }
-  manifest.notes = readFacts(*module);
-  for (const std::string &name : summary.unusedTensors)
-    manifest.notes.emplace_back("unused tensor", name);
   return llvm::Error::success();
 }
 
-llvm::Expected<uint32_t> Compilation::keep(llvm::Expected<WrittenFile> file, batten_file_kind kind) {
-  if (!file)
-    return file.takeError();
-  summary.files.push_back({file->path, file->bytes});
-  summary.bytes += file->bytes;
-  manifest.files.push_back({std::move(*file), kind});
-  return manifest.files.size() - 1;
+/// Index of the file in the manifest.
+uint32_t Compilation::keep(WrittenFile file, batten_file_kind kind) {
+  summary.files.push_back({file.path, file.bytes});
+  summary.bytes += file.bytes;
+  manifest.files.push_back({std::move(file), kind});
+  return static_cast<uint32_t>(manifest.files.size() - 1);
 }
 
-llvm::Error Compilation::writePacks(BundleSink &sink) {
-  std::vector<layout::PackEntry> entries[2];
-  layout::splitByPack(packEntries(*module), entries[BATTEN_PACK_COMMON], entries[BATTEN_PACK_PANELS]);
-  CheckpointSource source(*checkpoint);
-  for (batten_pack_index pack : {BATTEN_PACK_COMMON, BATTEN_PACK_PANELS}) {
-    layout::PackLayout placed;
-    std::string error;
-    if (!layout::layoutPack(entries[pack], placed, error))
-      return makeError(error);
-    setPackOffsets(*module, entries[pack], placed);
-    std::string name = (pack == BATTEN_PACK_COMMON ? kCommonPackPath : kPanelsPackPath).str();
-    llvm::Expected<uint32_t> index = keep(writePack(sink, pack, entries[pack], placed, source,
-                                                    [&](uint64_t done, uint64_t total) { tell(name, done, total); }),
-                                          BATTEN_FILE_PACK);
-    if (!index)
-      return index.takeError();
-    (pack == BATTEN_PACK_COMMON ? commonPack : panelsPack) = *index;
-  }
-  setPackDigests(*module, digestText(manifest.files[commonPack].file.digest),
-                 digestText(manifest.files[panelsPack].file.digest));
+llvm::Error Compilation::writeBothPacks(BundleSink &sink) {
+  llvm::Expected<PlacedPacks> packs = placePacks(*model.module);
+  if (!packs)
+    return packs.takeError();
+  llvm::Expected<std::array<WrittenFile, 2>> files =
+      writePacks(sink, *packs, *model.checkpoint,
+                 [this](llvm::StringRef path, uint64_t done, uint64_t total) { tell(path.str(), done, total); });
+  if (!files)
+    return files.takeError();
+  setPackDigests(*model.module, digestText((*files)[BATTEN_PACK_COMMON].digest),
+                 digestText((*files)[BATTEN_PACK_PANELS].digest));
+  for (WrittenFile &file : *files)
+    keep(std::move(file), BATTEN_FILE_PACK);
   return llvm::Error::success();
 }
 
 llvm::Error Compilation::writeTarget(BundleSink &sink, uint32_t index, const KernelImage &image) {
   const Target &target = targets[index];
-  setKernelEntries(*module, target, image);
-  llvm::Expected<uint32_t> file =
-      keep(writeImage(sink, target.name, image.bytes, image.codeOffset, image.codeBytes), BATTEN_FILE_IMAGE);
+  setKernelEntries(*model.module, target, image);
+  llvm::Expected<WrittenFile> file = writeImage(sink, target.name, image.bytes, image.codeOffset, image.codeBytes);
   if (!file)
     return file.takeError();
-  manifest.targets.push_back({target.name, target.arch, BATTEN_ELEM_F32, BATTEN_ELEM_F32, *file, commonPack, panelsPack,
-                              target.features, image.codeOffset, image.codeBytes});
-  for (uint32_t lane = 0; lane < spec.lanes.size(); ++lane) {
-    const std::vector<Bucket> &buckets = spec.stages[manifest.lanes[lane].stage].buckets;
-    auto program = module->lookupSymbol<plan::ProgramOp>(spec.lanes[lane].name);
+  manifest.targets.push_back(manifestTarget(target, image, keep(std::move(*file), BATTEN_FILE_IMAGE)));
+  for (uint32_t lane = 0; lane < manifest.lanes.size(); ++lane) {
+    auto program = model.module->lookupSymbol<plan::ProgramOp>(manifest.lanes[lane].name);
     uint32_t bucket = 0;
     for (auto layout : program.getOps<plan::LayoutOp>()) {
-      mlir::FailureOr<std::vector<uint8_t>> bytes = writePlanBytes(layout);
-      if (mlir::failed(bytes))
-        return diagnostics->take("a plan has no bytes");
-      file = keep(writeBundleFile(sink, planPath(target.name, spec.lanes[lane].name, buckets[bucket]), *bytes),
-                  BATTEN_FILE_PLAN);
+      file = writePlan(context, sink, layout);
       if (!file)
         return file.takeError();
-      manifest.plans.push_back({lane, bucket++, index, *file});
+      manifest.plans.push_back({lane, bucket++, index, keep(std::move(*file), BATTEN_FILE_PLAN)});
     }
   }
   return llvm::Error::success();
@@ -338,9 +187,9 @@ llvm::Error Compilation::writeTarget(BundleSink &sink, uint32_t index, const Ker
 
 llvm::Error Compilation::writeFiles(BundleSink &sink) {
   begin("emit kernels and pack weights");
-  mlir::FailureOr<llvm::SmallVector<KernelKey>> keys = planKernelKeys(*module);
+  mlir::FailureOr<llvm::SmallVector<KernelKey>> keys = planKernelKeys(*model.module);
   if (mlir::failed(keys))
-    return diagnostics->take("a kernel key is broken");
+    return context.takeError("a kernel key is broken");
   using Made = std::future<std::shared_ptr<llvm::Expected<KernelImage>>>;
   std::vector<Made> images;
   auto policy = request.threads == 1 ? std::launch::deferred : std::launch::async;
@@ -348,7 +197,7 @@ llvm::Error Compilation::writeFiles(BundleSink &sink) {
     images.push_back(std::async(policy, [&target, &keys] {
       return std::make_shared<llvm::Expected<KernelImage>>(makeKernelImage(*keys, target));
     }));
-  llvm::Error failed = writePacks(sink);
+  llvm::Error failed = writeBothPacks(sink);
   for (uint32_t i = 0; i < targets.size(); ++i) {
     std::shared_ptr<llvm::Expected<KernelImage>> image = images[i].get();
     if (!*image)
@@ -410,15 +259,10 @@ llvm::Expected<std::vector<CompiledBlob>> compileToMemory(const CompileRequest &
   MemoryBundle files, manifest;
   if (llvm::Error error = compilation.writeFiles(files))
     return std::move(error);
-  std::vector<CompiledBlob> blobs;
-  auto take = [&](MemoryBundle &bundle) {
-    for (std::unique_ptr<MemoryBundle::Blob> &blob : bundle.take())
-      blobs.emplace_back(std::move(blob->path), std::move(blob->bytes));
-  };
-  take(files);
+  std::vector<CompiledBlob> blobs = takeBlobs(files);
   if (llvm::Error error = compilation.writeManifest(manifest))
     return std::move(error);
-  take(manifest);
+  blobs.push_back(std::move(takeBlobs(manifest).front()));
   if (request.selfTest) {
     compilation.begin("self-test");
     if (llvm::Error error = addSelfTests(blobs, compilation.manifest, compilation.summary.notes))
@@ -426,7 +270,7 @@ llvm::Expected<std::vector<CompiledBlob>> compileToMemory(const CompileRequest &
     blobs.pop_back();
     if (llvm::Error error = compilation.writeManifest(manifest))
       return std::move(error);
-    take(manifest);
+    blobs.push_back(std::move(takeBlobs(manifest).front()));
   }
   compilation.end();
   if (summary)

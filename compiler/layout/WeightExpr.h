@@ -69,6 +69,8 @@ struct PackEntry {
   Elem elem = Elem::F32;
   int64_t rows = 0;
   int64_t cols = 0;
+
+  bool operator==(const PackEntry &) const = default;
 };
 
 } // namespace batten::layout

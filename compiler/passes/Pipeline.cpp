@@ -21,16 +21,24 @@ void buildGraphPipeline(OpPassManager &manager, const PipelineOptions &options) 
   manager.addPass(createVerifyGraph());
 }
 
-void buildPlanPipeline(OpPassManager &manager, const PipelineOptions &options) {
+void buildProgramPipeline(OpPassManager &manager) {
   // Values become buffers with sizes in rows, still for every bucket at once.
   manager.addPass(createLowerToPlan());
   // Before planning: which inputs may be overwritten, and the scratch, are facts of kernels.
   manager.addPass(createSelectKernels());
+}
+
+void buildLayoutPipeline(OpPassManager &manager, const PipelineOptions &options) {
   // Last, because it alone looks at buckets.
   PlanMemoryOptions memory;
   memory.inPlace = options.inPlace;
   manager.addPass(createPlanMemory(memory));
   manager.addPass(createVerifyPlan());
+}
+
+void buildPlanPipeline(OpPassManager &manager, const PipelineOptions &options) {
+  buildProgramPipeline(manager);
+  buildLayoutPipeline(manager, options);
 }
 
 void registerPipelines() {

@@ -20,7 +20,13 @@ struct PipelineOptions {
 /// Graphs as imported (with batten.stored for each checkpoint tensor) to graphs that can be lowered.
 void buildGraphPipeline(mlir::OpPassManager &manager, const PipelineOptions &options = {});
 
-/// Those graphs to verified programs with a layout per bucket. Next come code (emit-kernels), packs and bytes.
+/// Those graphs to programs whose steps have kernels; of a bucket nothing is known yet.
+void buildProgramPipeline(mlir::OpPassManager &manager);
+
+/// Those programs to verified ones with a layout for each bucket of their stage.
+void buildLayoutPipeline(mlir::OpPassManager &manager, const PipelineOptions &options = {});
+
+/// Both: graphs to verified programs with layouts. Next come code (emit-kernels), packs and bytes.
 void buildPlanPipeline(mlir::OpPassManager &manager, const PipelineOptions &options = {});
 
 /// Registers the pipelines as --batten-graph, --batten-plan and --batten-pipeline (both) for batten-opt.
