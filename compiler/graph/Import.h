@@ -65,6 +65,15 @@ void addStored(mlir::ModuleOp module, const Checkpoint &checkpoint);
 /// are; a stage or lane with the name of another symbol.
 llvm::Error addStages(mlir::ModuleOp module, llvm::ArrayRef<StageSpec> stages, llvm::ArrayRef<LaneSpec> lanes);
 
+/// Copies the stages and lanes of `from`, a module after addStages, into `into`, another one. Weights of one directory,
+/// tensor and type become one; weights that no lane of `from` reads stay behind.
+///
+/// Errors: a stage or lane with the name of another symbol of `into`, which is then half changed.
+llvm::Error mergeLanes(mlir::ModuleOp into, mlir::ModuleOp from);
+
+/// The sub-directories of the checkpoint that a module's weights name, "" among them where one is in the model's own.
+std::vector<llvm::StringRef> weightDirs(mlir::ModuleOp module);
+
 /// The facts that a module carries as its attribute batten.facts, an array of "key: value".
 Facts readFacts(mlir::ModuleOp module);
 void writeFacts(mlir::ModuleOp module, const Facts &facts);

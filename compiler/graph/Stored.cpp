@@ -1,4 +1,4 @@
-// What the compiler's driver adds to a module before the passes: the checkpoint's tensors, the spec's stages.
+// What the compiler's driver adds to a module before the passes: the checkpoint's tensors, the spec's stages, more lanes.
 #include "compiler/graph/Import.h"
 #include "compiler/spec/Text.h"
 #include "dialect/BattenDialect.h"
@@ -51,11 +51,16 @@ void addStored(ModuleOp module, const Checkpoint &checkpoint) {
   }
 }
 
-llvm::Expected<std::unique_ptr<Checkpoint>> openCheckpointFor(ModuleOp module, llvm::StringRef path) {
+std::vector<llvm::StringRef> weightDirs(ModuleOp module) {
   std::vector<llvm::StringRef> dirs;
   for (WeightOp weight : module.getOps<WeightOp>())
     if (!llvm::is_contained(dirs, weight.getDir()))
       dirs.push_back(weight.getDir());
+  return dirs;
+}
+
+llvm::Expected<std::unique_ptr<Checkpoint>> openCheckpointFor(ModuleOp module, llvm::StringRef path) {
+  std::vector<llvm::StringRef> dirs = weightDirs(module);
   // The encoder's directory comes first where nothing is in the model's own.
   llvm::StringRef encoder =
       dirs.empty() || llvm::is_contained(dirs, llvm::StringRef()) ? llvm::StringRef() : dirs.front();
@@ -108,6 +113,45 @@ llvm::Error addStages(ModuleOp module, llvm::ArrayRef<StageSpec> stages, llvm::A
     graph.erase();
   for (GraphOp graph : placed)
     module.push_back(graph);
+  return llvm::Error::success();
+}
+
+llvm::Error mergeLanes(ModuleOp into, ModuleOp from) {
+  SymbolTable symbols(into);
+  auto insert = [&](Operation &op, llvm::StringRef kind) -> llvm::Error {
+    llvm::StringRef name = SymbolTable::getSymbolName(&op).getValue();
+    if (Operation *other = symbols.lookup(name))
+      return makeError(kind + " " + quoted(name) + " has the name of a " +
+                       (isa<GraphOp>(other)   ? "lane"
+                        : isa<StageOp>(other) ? "stage"
+                                              : "weight") +
+                       " that is there, another name wanted");
+    symbols.insert(op.clone());
+    return llvm::Error::success();
+  };
+  // By directory, tensor and type, which also a graph of another author shares.
+  using Tensor = std::tuple<llvm::StringRef, llvm::StringRef, Type>;
+  llvm::DenseMap<Tensor, WeightOp> known; // looked up, never walked
+  auto tensorOf = [](WeightOp weight) { return Tensor(weight.getDir(), weight.getTensor(), weight.getType()); };
+  for (WeightOp weight : into.getOps<WeightOp>())
+    known.try_emplace(tensorOf(weight), weight);
+  SymbolTable theirs(from);
+  for (StageOp stage : from.getOps<StageOp>())
+    if (llvm::Error error = insert(*stage, "stage"))
+      return error;
+  for (GraphOp graph : from.getOps<GraphOp>()) {
+    if (llvm::Error error = insert(*graph, "lane"))
+      return error;
+    symbols.lookup<GraphOp>(graph.getSymName()).walk([&](ParamOp param) {
+      auto weight = theirs.lookup<WeightOp>(param.getWeight());
+      WeightOp &ours = known[tensorOf(weight)];
+      if (!ours) {
+        ours = weight.clone();
+        symbols.insert(ours); // under a new name where its own is taken
+      }
+      param.setWeight(ours.getSymName());
+    });
+  }
   return llvm::Error::success();
 }
 

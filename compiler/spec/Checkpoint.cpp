@@ -50,8 +50,16 @@ llvm::Error Checkpoint::addDirectory(llvm::StringRef dir) {
     return llvm::Error::success();
   if (!isPlainName(dir))
     return makeError(root + ": " + quoted(dir) + " is no plain name of a sub-directory");
-  if (llvm::Error error = openDirectory(dir))
+  size_t dirsBefore = dirs.size(), filesBefore = files.size(), tensorsBefore = all.size(),
+         notesBefore = noteTexts.size();
+  if (llvm::Error error = openDirectory(dir)) { // what it has added is at the ends
+    dirs.resize(dirsBefore);
+    all.resize(tensorsBefore);
+    fileOf.resize(tensorsBefore);
+    files.resize(filesBefore);
+    noteTexts.resize(notesBefore);
     return error;
+  }
   sortTensors();
   return llvm::Error::success();
 }

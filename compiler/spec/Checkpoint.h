@@ -30,7 +30,8 @@ public:
   /// several files are at fault all are listed, the first one last.
   static llvm::Expected<std::unique_ptr<Checkpoint>> open(llvm::StringRef path, llvm::StringRef encoderDir = "");
 
-  /// Adds the tensors of a sub-directory. Twice the same does nothing. Errors: as open; a name that is not plain.
+  /// Adds the tensors of a sub-directory. Twice the same does nothing. Errors: as open; a name that is not plain; nothing
+  /// is added then.
   llvm::Error addDirectory(llvm::StringRef dir);
 
   /// All tensors, in the order of dir (as opened), then name.

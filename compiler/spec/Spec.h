@@ -98,6 +98,10 @@ StageSpec defaultStage(int64_t maxSeqTokens);
 /// as tokens. These are the reference system's names (examples/decision.buckets).
 std::vector<StageSpec> markerStages(const StageSpec &stage);
 
+/// Checks a lane's name and a stage that no file gave, and sorts the stage's buckets. Errors: as parseSpec, place in front.
+llvm::Error checkLaneName(llvm::StringRef name, const SpecPlace &place);
+llvm::Error checkStage(StageSpec &stage);
+
 /// Checks what a lane asserts against the model's tables (0: no such limit). Errors: both numbers, and the place.
 llvm::Error checkLimits(const LaneSpec &lane, int64_t idCount, int64_t typeCount, int64_t seqTypeCount,
                         int64_t maxSeqTokens);

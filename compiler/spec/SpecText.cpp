@@ -120,6 +120,20 @@ llvm::Expected<Bucket> makeBucket(int64_t tokens, int64_t seqs, int64_t markers,
   return Bucket{static_cast<uint32_t>(tokens), static_cast<uint32_t>(seqs), static_cast<uint32_t>(markers)};
 }
 
+llvm::Error checkLaneName(llvm::StringRef name, const SpecPlace &place) { return checkName(name, "lane", place); }
+
+llvm::Error checkStage(StageSpec &stage) {
+  if (llvm::Error error = checkName(stage.name, "stage", stage.place))
+    return error;
+  if (stage.buckets.size() > kMostSpecEntries)
+    return makeError(stage.place + ": stage " + quoted(stage.name) + " has " + llvm::Twine(stage.buckets.size()) +
+                     " buckets, at most " + llvm::Twine(kMostSpecEntries));
+  for (const Bucket &bucket : stage.buckets)
+    if (llvm::Expected<Bucket> made = makeBucket(bucket.tokens, bucket.seqs, bucket.markers, stage.place); !made)
+      return made.takeError();
+  return finishStage(stage, std::vector<SpecPlace>(stage.buckets.size(), stage.place));
+}
+
 llvm::Error finishStage(StageSpec &stage, const std::vector<SpecPlace> &places) {
   if (stage.buckets.empty())
     return makeError(stage.place + ": stage " + quoted(stage.name) + " has no buckets");

@@ -32,6 +32,12 @@ struct Target {
 /// Errors: an unknown name, with the known ones; a name that is planned but has no code yet, as such.
 llvm::Expected<Target> lookupTarget(llvm::StringRef name);
 
+/// The most demanding known target that this machine runs. Errors: there is none; what each lacks.
+llvm::Expected<Target> hostTarget();
+
+/// Whether this machine, and its operating system, run a target's code. Errors: the features that are missing.
+llvm::Error checkHostRuns(const Target &target);
+
 /// All targets that code can be made for, least demanding first.
 std::vector<std::string> knownTargetNames();
 

@@ -12,7 +12,7 @@ GROUPS = {
 }
 MLIR = {"mlir", "llvm"}
 COMPILER = {"dialect/", "compiler/spec/", "compiler/graph/", "compiler/passes/", "compiler/layout/", "compiler/kernels/",
-            "compiler/target/", "compiler/artifact/", "compiler/Compile", "compiler/ImportModel", "compiler/Lowering",
+            "compiler/target/", "compiler/artifact/", "compiler/Compile", "compiler/ImportModel", "compiler/Jit", "compiler/Lowering",
             "compiler/SelfTest"}
 ALL = COMPILER | MLIR | {"lld", "toml", "cli", "json", "api", "abi", "runtime/src/", "tools/"}
 
@@ -29,6 +29,7 @@ TABLE = {
     "compiler/artifact/": MLIR | {"dialect/", "compiler/spec/", "compiler/layout/", "abi"},
     "compiler/Compile": ALL,
     "compiler/ImportModel": MLIR | {"compiler/Compile", "compiler/graph/", "compiler/spec/", "dialect/"},
+    "compiler/Jit": ALL,
     "compiler/Lowering": ALL,
     "compiler/SelfTest": {"llvm", "compiler/Compile", "api", "abi", "compiler/spec/", "compiler/artifact/"},
     "runtime/abi/": set(),
