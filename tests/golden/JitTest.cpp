@@ -42,8 +42,9 @@ TEST_F(JitTest, BitsAndFilesAreThoseOfTheBundleMadeAheadOfTime) {
   std::string table = buckets("text 16 4 40\ntext 48 8 60\ntext 200 16 80\ntext 900 40 99\n");
   RandomBert model;
   model.seed = kSeed;
-  for (const std::string &input : {goldenPath("sentence-mean-sqrt-len-dense"), goldenPath("bert-f16"),
-                                   goldenPath("xlm-roberta-cross-encoder"), model.write(dir, "model")}) {
+  for (const std::string &input :
+       {goldenPath("sentence-mean-sqrt-len-dense"), goldenPath("bert-f16"), goldenPath("xlm-roberta-cross-encoder"),
+        goldenPath("laya-tiny-a"), model.write(dir, "model")}) {
     SCOPED_TRACE(input);
     AheadOfTime ahead(input, table);
     std::optional<jit::Executor> jit = makeJit(input, table);
