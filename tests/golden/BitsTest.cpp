@@ -208,5 +208,6 @@ TEST_P(BitsTest, R34_EveryBucketGivesTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Bert, BitsTest, testing::Values(writeBert));
+INSTANTIATE_TEST_SUITE_P(Decision, BitsTest, testing::Values(writeDecision));
 
 } // namespace

@@ -41,11 +41,16 @@ std::vector<float> rowsOf(const Rows &rows, const PackedBatch &batch, uint32_t s
 
 class ShapesTest : public testing::Test {
 protected:
-  void SetUp() override {
+  static void SetUpTestSuite() {
+    TempDir dir;
     dir.write("buckets.txt", "text 64 16 64\ntext 9000 600 64\n");
     RandomDecision model;
     model.vocab = kVocab;
     blobs = TestBundle::compile(model.write(dir, "model"), dir.path("buckets.txt"));
+  }
+  static void TearDownTestSuite() { blobs.reset(); }
+
+  void SetUp() override {
     ASSERT_TRUE(blobs);
     bundle = TestBundle::open(blobs, runnableTargets().back());
     ASSERT_TRUE(bundle);
@@ -70,8 +75,7 @@ protected:
     return batten_run(executor->get(), &view, nullptr, 0, nullptr, &error);
   }
 
-  TempDir dir;
-  std::shared_ptr<const std::vector<CompiledBlob>> blobs;
+  inline static std::shared_ptr<const std::vector<CompiledBlob>> blobs; // compiled once for all tests
   std::unique_ptr<TestBundle> bundle;
   std::optional<TestExecutor> executor;
 };
