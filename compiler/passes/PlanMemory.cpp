@@ -15,6 +15,8 @@ namespace {
 
 /// Most bytes of an arena; the runtime refuses more as well.
 constexpr int64_t kMaxArenaBytes = int64_t(1) << 46;
+/// Most work units of a step; the runtime refuses more as well.
+constexpr int64_t kMaxUnits = UINT32_MAX;
 
 /// The last op of the program's block that touches the buffer, or null.
 Operation *lastUser(Value buffer) {
@@ -69,16 +71,27 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     return block;
   }
 
+  /// Most units of a step of domain panels or tasks: the runtime counts them in 32 bits. Numbers of a bucket and of panels
+  /// are below 2^31, so nothing overflows.
+  static int64_t workUnits(const KernelFacts &facts, ArrayRef<int64_t> bucket) {
+    if (facts.domain == BATTEN_DOMAIN_PANELS)
+      return layout::ceilDiv(*llvm::max_element(bucket), facts.slabRows) * facts.panels;
+    return (bucket[0] / BATTEN_TASK_ROWS + bucket[1] + 1) * facts.heads;
+  }
+
   LogicalResult layOut(plan::ProgramOp program, ArrayRef<int64_t> bucket, SymbolTable &symbols) {
     DenseMap<Operation *, int64_t> position; // looked up, never walked
     int64_t steps = 0, scratch = 0;
     for (auto step : program.getOps<plan::StepOp>()) {
       position[step] = steps++;
-      if (step.getDomain() != WorkDomain::tasks)
+      if (step.getDomain() != WorkDomain::tasks && step.getDomain() != WorkDomain::panels)
         continue;
       llvm::Expected<KernelKey> key = kernelKeyOf(step, symbols);
       if (!key)
         return step.emitOpError() << llvm::toString(key.takeError());
+      if (int64_t units = workUnits(kernelFacts(*key), bucket); units > kMaxUnits)
+        return step.emitOpError() << "has " << units << " work units in bucket " << shapeText(bucket) << ", at most "
+                                  << kMaxUnits << " are possible";
       int64_t longest = bucket[0];
       if (program.getMaxSeqTokens())
         longest = std::min<int64_t>(longest, program.getMaxSeqTokens());

@@ -27,3 +27,15 @@ plan.program @key stage(@s) {
   plan.step "a" {op = "attention", heads = 1, scale = 1.0 : f32} domain(tasks) ins(%x : !plan.buf<tokens, 24 x f32>)
     outs(%y : !plan.buf<tokens, 8 x f32>)
 }
+
+// -----
+
+// The runtime counts a step's work units in 32 bits: slabs of 672 rows times 32-column panels here.
+batten.stage @s [[2147483647, 1, 0]]
+plan.program @panels stage(@s) {
+  %x = plan.buffer : !plan.buf<tokens, 1 x f32>
+  %y = plan.buffer : !plan.buf<tokens, 65536 x f32>
+  // expected-error @+1 {{has 6544713728 work units in bucket [2147483647, 1, 0], at most 4294967295 are possible}}
+  plan.step "a" {op = "linear", act = "none", k = 1 : i64, n = 65536 : i64} domain(panels)
+    ins(%x : !plan.buf<tokens, 1 x f32>) outs(%y : !plan.buf<tokens, 65536 x f32>)
+}
