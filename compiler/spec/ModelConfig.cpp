@@ -68,7 +68,7 @@ llvm::Error readSizes(const JsonObject &object, ModelConfig &config) {
   const Size sizes[] = {
       {keys.hiddenSize, &ModelConfig::hiddenSize, 1, kMostDimension, &config.hiddenSizeKey},
       {keys.layers, &ModelConfig::layers, 0, kMostLayers, &layersKey},
-      {keys.heads, &ModelConfig::heads, 1, kMostDimension, &config.headsKey},
+      {keys.heads, &ModelConfig::heads, 1, kMostHeads, &config.headsKey},
       {keys.intermediateSize, &ModelConfig::intermediateSize, 1, kMostDimension, &config.intermediateSizeKey},
       {{"vocab_size"}, &ModelConfig::vocabSize, 1, kMostDimension, nullptr},
       {keys.positions, &ModelConfig::maxPositions, 1, kMostDimension, nullptr},
@@ -91,7 +91,7 @@ llvm::Error readSizes(const JsonObject &object, ModelConfig &config) {
 llvm::Error readHeads(const JsonObject &object, ModelConfig &config) {
   bool stated = config.family->headDim && object.has("head_dim");
   if (stated) {
-    llvm::Expected<int64_t> width = object.requiredInteger("head_dim", 1, kMostDimension);
+    llvm::Expected<int64_t> width = object.requiredInteger("head_dim", 1, kMostHeads);
     if (!width)
       return width.takeError();
     config.headWidth = *width;
@@ -103,6 +103,9 @@ llvm::Error readHeads(const JsonObject &object, ModelConfig &config) {
     if (config.family->headDim)
       config.defaults.push_back("head_dim");
   }
+  if (config.headWidth > kMostHeads)
+    return makeError(object.file() + ": heads are " + llvm::Twine(config.headWidth) + " wide, at most " +
+                     llvm::Twine(kMostHeads) + " wanted");
   if (config.queryWidth() > kMostDimension)
     return makeError(object.file() + ": " + config.headsKey + " " + llvm::Twine(config.heads) + " times head_dim " +
                      llvm::Twine(config.headWidth) + " is above " + llvm::Twine(kMostDimension));
@@ -200,6 +203,9 @@ llvm::Error readInnerActivation(const JsonObject &object, ModelConfig &config) {
                      " is not an activation that is compiled; known: " + knownActivations() +
                      (family.gating == Gating::ByActivation ? ", swiglu, geglu" : ""));
   config.activation = *known;
+  if (config.gated && config.activation == "none")
+    return makeError(object.where(config.activationKey) + " " + quoted(config.activationName) +
+                     ": gated layers without an activation are not computed");
   if (family.gating != Gating::ByActivation || !object.has("hidden_act"))
     return llvm::Error::success();
   // Configs converted for transformers' class keep both; the class's layers are always gated.

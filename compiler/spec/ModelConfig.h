@@ -18,6 +18,8 @@ namespace batten {
 
 /// Largest dimension that any config may state; products of two fit 63 bits with room.
 inline constexpr int64_t kMostDimension = int64_t(1) << 24;
+/// Most heads of a layer, and most columns of a head.
+inline constexpr int64_t kMostHeads = 65536;
 /// Most layers of a model.
 inline constexpr int64_t kMostLayers = 4096;
 /// Width of a decision checkpoint's heads, the encoder's and its own.

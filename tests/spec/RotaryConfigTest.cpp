@@ -149,8 +149,12 @@ TEST(RotaryConfigTest, R16_EuroBertsHeadsHaveAWidthAndSharedKeys) {
   expectParts(refusal(euroBert({{"num_key_value_heads", "4"}})),
               {"num_attention_heads 6 is no multiple of num_key_value_heads 4"});
   expectParts(refusal(euroBert({{"head_dim", "7"}})), {"heads are 7 wide", "an even width wanted"});
-  expectParts(refusal(euroBert({{"head_dim", "16777216"}})),
-              {"num_attention_heads 6 times head_dim 16777216 is above"});
+  expectParts(refusal(euroBert({{"head_dim", "65536"}, {"num_attention_heads", "512"}})),
+              {"num_attention_heads 512 times head_dim 65536 is above"});
+  expectParts(refusal(euroBert({{"head_dim", "65537"}})), {"head_dim", "an integer within [1, 65536]"});
+  expectParts(refusal(modernBert({{"num_attention_heads", "1"}, {"hidden_size", "65538"}})),
+              {"heads are 65538 wide, at most 65536 wanted"});
+  expectParts(refusal(euroBert({{"hidden_act", "\"linear\""}})), {"hidden_act \"linear\"", "gated layers without"});
   expectParts(refusal(euroBert({{"head_dim", "0"}})), {"head_dim", "an integer within [1, "});
   expectParts(refusal(euroBert({{"is_causal", "true"}})), {"is_causal is true", "causal attention"});
   expectParts(refusal(modernBert({{"num_attention_heads", "5"}})),
