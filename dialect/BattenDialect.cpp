@@ -117,6 +117,14 @@ LogicalResult BattenDialect::verifyOperationAttribute(Operation *op, NamedAttrib
                              << " : i32";
     return success();
   }
+  if (attribute.getName() == kMaxSeqTokensAttr) {
+    auto tokens = dyn_cast<IntegerAttr>(attribute.getValue());
+    // batten_c2
+    if (!isa<GraphOp>(op) || !tokens || !tokens.getType().isSignlessInteger(64) || tokens.getInt() < 1)
+      return op->emitError() << kMaxSeqTokensAttr << " is an i64 of at least 1 on a graph, found "
+                             << attribute.getValue();
+    return success();
+  }
   if (attribute.getName() == "batten.unused" || attribute.getName() == "batten.facts") {
     auto names = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))

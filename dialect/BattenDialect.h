@@ -25,6 +25,8 @@ namespace batten {
 
 /// The version of the graph dialect that this build reads and writes (`batten.version`).
 constexpr int32_t kDialectVersion = 1;
+/// Attribute of a graph that is not the same one for longer sequences: tokens of the longest that it takes.
+constexpr llvm::StringLiteral kMaxSeqTokensAttr = "batten.max_seq_tokens";
 /// Most operands of concat_cols: a kernel takes 8 pointers.
 constexpr unsigned kMaxConcatCols = 6;
 /// Columns that decision_features adds to a row.

@@ -22,7 +22,9 @@ def Batten_Dialect : Dialect {
     equal counts within a graph. Batch structure is a value (`!batten.ids`, `!batten.types`, `!batten.seq_types`,
     `!batten.segments`), so no op reads hidden state. Weights are symbols that name checkpoint tensors; `batten.param` reads one.
 
-    A module carries `batten.version = 1 : i32`; (C1) other versions are refused.
+    A module carries `batten.version = 1 : i32`; (C1) other versions are refused. A graph may carry
+    `batten.max_seq_tokens`, tokens of the longest sequence for which it is right, where no table says it; (C2) an i64 of at
+    least 1.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

@@ -28,7 +28,9 @@ public:
   ModelHead head() const { return headKind; }
   int64_t labelCount() const { return labels; }
   /// What its lanes take from the batch.
-  LaneInputs inputs() const { return {.types = !family.typeTable.empty() && config.typeVocabSize > 0}; }
+  LaneInputs inputs() const {
+    return {.types = !family.typeTable.empty() && config.typeVocabSize > 0, .maxSeqTokens = config.longestSequence};
+  }
   /// Whether rows are normalised by their mean square alone.
   bool usesRms() const { return family.normKind == NormKind::Rms; }
   /// Whether norms stand before what they are for.

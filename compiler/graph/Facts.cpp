@@ -29,6 +29,9 @@ using Defaulted = llvm::function_ref<std::string(const std::string &key, const s
 
 /// What a config says of positions: how many, and where they begin.
 static std::string positionsText(const ModelConfig &config, Defaulted defaulted) {
+  if (config.longestSequence)
+    return "rotary, from 0 in each sequence; at most " +
+           defaulted("max_trained_positions", number(config.longestSequence)) + " tokens, since the base would change";
   if (config.family->rope != RopeLayout::None)
     return "rotary, from 0 in each sequence; no table bounds a sequence (" + config.family->keys->positions.name.str() +
            " " + number(config.maxPositions) + ")";

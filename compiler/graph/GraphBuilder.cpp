@@ -34,6 +34,8 @@ void GraphBuilder::beginLane(llvm::StringRef name, llvm::ArrayRef<LaneOutput> ou
   bool first = !lanesBegun;
   lanesBegun = true;
   lane = GraphOp::create(body, at(name), name, FunctionType::get(context, inputs, results), names);
+  if (reads.maxSeqTokens)
+    lane->setAttr(kMaxSeqTokensAttr, body.getI64IntegerAttr(reads.maxSeqTokens));
   if (first)
     weights.setInsertionPoint(lane);
   Block &block = lane.getBody().empty() ? lane.getBody().emplaceBlock() : lane.getBody().front();

@@ -64,9 +64,10 @@ struct EncoderLayerSpec {
   Activation activation = Activation::none;
 };
 
-/// What a lane takes from the batch beside ids and segments.
+/// What a lane takes from the batch beside ids and segments, and how long its sequences may be (0: as long as tables are).
 struct LaneInputs {
   bool types = false, seqTypes = false;
+  int64_t maxSeqTokens = 0;
 };
 
 /// Adds weights and lanes to a module. One lane is open at a time; values belong to the lane they were made in.

@@ -107,6 +107,8 @@ public:
     limit(ids, &plan::ProgramOp::setIdCount);
     limit(types, &plan::ProgramOp::setTypeCount);
     limit(seqTypes, &plan::ProgramOp::setSeqTypeCount);
+    if (auto stated = graph->getAttrOfType<IntegerAttr>(kMaxSeqTokensAttr))
+      positions = std::min(positions.value_or(stated.getInt()), stated.getInt());
     limit(positions, &plan::ProgramOp::setMaxSeqTokens);
     program.setReadsMarkers(readsMarkers);
     graph.erase();

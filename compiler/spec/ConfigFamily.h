@@ -74,8 +74,10 @@ struct ConfigFamily {
   bool headDim = false;      ///< head_dim, by default hidden size / heads
   bool kvHeads = false;      ///< num_key_value_heads, by default as many as heads
   RopeLayout rope = RopeLayout::None;
-  double theta = 0, localTheta = 0;          ///< defaults
-  llvm::StringLiteral ropeFraction = "";     ///< key of the share of a head that is rotated; absent means 0
+  double theta = 0, localTheta = 0;      ///< defaults
+  llvm::StringLiteral ropeFraction = ""; ///< key of the share of a head that is rotated; absent means 0
+  /// The base changes with the sequence's length where rotary_scaling_factor is set, but only beyond max_trained_positions.
+  bool lengthScaling = false;
   Gating gating = Gating::Never;             ///< of the layers' inner linear layer
   ConfigSwitch attentionBias = {"", true};   ///< of q, k, v and the projection after attention
   ConfigSwitch upBias = {"", true};          ///< of the inner linear layers

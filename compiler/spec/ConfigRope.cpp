@@ -67,8 +67,8 @@ llvm::Error checkShare(const JsonObject &object, llvm::StringRef key, double fal
                    ": rotary angles for a part of each head are not computed, 1 wanted");
 }
 
-/// Scaled angles by keys of the config itself.
-llvm::Error checkRopeKeys(const JsonObject &object, const ModelConfig &config) {
+/// Scaled angles by keys of the config itself: refused, or a bound of the sequences that they leave alone.
+llvm::Error checkRopeKeys(const JsonObject &object, ModelConfig &config) {
   llvm::Expected<std::optional<JsonObject>> scaling = object.child("rope_scaling");
   if (!scaling)
     return scaling.takeError();
@@ -86,10 +86,19 @@ llvm::Error checkRopeKeys(const JsonObject &object, const ModelConfig &config) {
   if (object.has("rotary_emb_scale_base"))
     return makeError(object.where("rotary_emb_scale_base") +
                      " is set: angles that decay with the distance (xPos) are not computed, null wanted");
-  if (object.has("rotary_scaling_factor"))
+  if (!object.has("rotary_scaling_factor"))
+    return llvm::Error::success();
+  if (!config.family->lengthScaling)
     return makeError(object.where("rotary_scaling_factor") +
-                     " is set: bases that depend on the sequence's length are not computed; null gives the same for "
-                     "sequences of at most max_trained_positions tokens");
+                     " is set: bases that depend on the sequence's length are not computed, null wanted");
+  // Up to this length the base is the plain one; longer sequences are refused at run time.
+  llvm::Expected<std::optional<double>> factor = object.number("rotary_scaling_factor");
+  if (!factor)
+    return factor.takeError();
+  if (llvm::Error error = readDefaulted(object, config, "max_trained_positions", 2048, 1, config.longestSequence))
+    return error;
+  config.notes.push_back("sequences are bounded by max_trained_positions (" + std::to_string(config.longestSequence) +
+                         "): rotary_scaling_factor would change the rotary base of longer ones, which is not computed");
   return llvm::Error::success();
 }
 

@@ -66,11 +66,12 @@ struct ModelConfig {
   int64_t headWidth = 0;     ///< heads * headWidth need not be hiddenSize
   int64_t embeddingSize = 0; ///< hiddenSize where the family has no width of its own for embeddings
   std::string hiddenSizeKey, intermediateSizeKey, embeddingSizeKey, activationKey, normEpsKey, headsKey, kvHeadsKey;
-  int64_t layerGroups = 0;    ///< sets of weights that the layers share; 0: each layer has its own
-  int64_t firstPosition = 0;  ///< position of a sequence's first token: pad_token_id + 1 in the RoBERTa family
-  std::string activationName; ///< as the config spells it
-  std::string activation;     ///< as the dialect spells it
-  bool gated = false;         ///< the activation of one linear layer times another one
+  int64_t layerGroups = 0;     ///< sets of weights that the layers share; 0: each layer has its own
+  int64_t longestSequence = 0; ///< the graph is another one for longer sequences; 0: no such bound
+  int64_t firstPosition = 0;   ///< position of a sequence's first token: pad_token_id + 1 in the RoBERTa family
+  std::string activationName;  ///< as the config spells it
+  std::string activation;      ///< as the dialect spells it
+  bool gated = false;          ///< the activation of one linear layer times another one
   double normEps = 0;
   bool attentionBias = true, upBias = true, downBias = true, normBias = true;
   std::vector<LayerAttention> attention; ///< of each layer
@@ -84,8 +85,8 @@ struct ModelConfig {
   std::vector<std::string> notes;
 
   /// Tokens of the longest sequence that has a row of the position table for each token; at least 1. Where there is no
-  /// table (rotary positions) what the config states, which bounds nothing.
-  int64_t maxSeqTokens() const { return maxPositions - firstPosition; }
+  /// table (rotary positions) longestSequence, or what the config states, which bounds nothing.
+  int64_t maxSeqTokens() const { return longestSequence ? longestSequence : maxPositions - firstPosition; }
   /// The set of weights that a layer reads.
   int64_t groupOf(int64_t layer) const { return layerGroups ? layer / (layers / layerGroups) : layer; }
   /// Width of all queries of a token, and of all its keys.

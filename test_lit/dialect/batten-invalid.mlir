@@ -25,6 +25,26 @@ module attributes {batten.unused = 3} {}
 
 // -----
 
+// batten_c2: no tokens at all.
+module {
+  // expected-error @+1 {{batten.max_seq_tokens is an i64 of at least 1 on a graph, found 0 : i64}}
+  batten.graph @batten_c2(%ids: !batten.ids) -> (x: tensor<?x8xf32, #batten.rows<tokens>>)
+      attributes {batten.max_seq_tokens = 0 : i64} {
+    %t = batten.param @t : tensor<4x8xf32>
+    %x = batten.embed %ids, %t : tensor<4x8xf32>
+    batten.return %x : tensor<?x8xf32, #batten.rows<tokens>>
+  }
+  batten.weight @t from "t" : tensor<4x8xf32>
+}
+
+// -----
+
+// batten_c2: on something else than a graph.
+// expected-error @+1 {{batten.max_seq_tokens is an i64 of at least 1 on a graph, found 64 : i64}}
+module attributes {batten.max_seq_tokens = 64 : i64} {}
+
+// -----
+
 // Precisions are known by name.
 // expected-error @+1 {{batten.math is "bf16", this build knows "f32"}}
 module attributes {batten.math = "bf16"} {}

@@ -188,3 +188,25 @@ module {
     batten.return %x : !x
   }
 }
+
+// -----
+
+// Where a graph is right for shorter sequences only, that bounds them, or a table that is shorter still.
+module {
+  batten.stage @text [[32, 8, 0]]
+  batten.weight @t from "t" : tensor<20x8xf32>
+  // CHECK-LABEL: plan.program @rotary stage(@text) attributes {id_count = 20 : i64, max_seq_tokens = 64 : i64} {
+  batten.graph @rotary(%ids: !batten.ids) -> (hidden: tensor<?x8xf32, #batten.rows<tokens>>)
+      attributes {batten.max_seq_tokens = 64 : i64, stage = @text} {
+    %t = batten.param @t : tensor<20x8xf32>
+    %x = batten.embed %ids, %t : tensor<20x8xf32>
+    batten.return %x : tensor<?x8xf32, #batten.rows<tokens>>
+  }
+  // CHECK-LABEL: plan.program @table stage(@text) attributes {max_seq_tokens = 20 : i64} {
+  batten.graph @table(%seg: !batten.segments) -> (hidden: tensor<?x8xf32, #batten.rows<tokens>>)
+      attributes {batten.max_seq_tokens = 64 : i64, stage = @text} {
+    %t = batten.param @t : tensor<20x8xf32>
+    %x = batten.embed_positions %seg, %t : tensor<20x8xf32>
+    batten.return %x : tensor<?x8xf32, #batten.rows<tokens>>
+  }
+}

@@ -173,6 +173,19 @@ TEST_F(RotaryFamilyTest, NomicsInnerLayersAreTwoMatricesOrOne) {
                "\"encoder.layers.0.mlp.fc2.bias\"", "%l0.act = batten.activation gelu_erf %l0.up"});
 }
 
+TEST_F(RotaryFamilyTest, NomicsLengthScalingBoundsItsLanes) {
+  TempDir dir;
+  copyGolden("nomic-bert", dir);
+  editFile(dir, "config.json", "\"head_dim\"",
+           "\"rotary_scaling_factor\": 2, \"max_trained_positions\": 48, \"head_dim\"");
+  ImportedModel model = import(dir.path());
+  ASSERT_TRUE(model.module);
+  EXPECT_EQ(model.maxSeqTokens, 48);
+  expectParts(fact(model, "positions"), {"at most 48 tokens"});
+  expectParts(printGraph(*model.module), {"attributes {batten.max_seq_tokens = 48 : i64}"});
+  EXPECT_EQ(textOf(import(goldenPath("nomic-bert"))).find("max_seq_tokens"), std::string::npos);
+}
+
 TEST_F(RotaryFamilyTest, GtesPackedMatricesMayBeApart) {
   std::string text = textOf(import(goldenPath("gte")));
   expectParts(text,

@@ -14,8 +14,6 @@ TEST(RotaryConfigTest, ScaledOrPartialAnglesAreRefusedByTheirKey) {
     EXPECT_EQ(refusal(spell({{"rope_scaling", R"({"rope_type": "default"})"}})), "(no error)");
     expectParts(refusal(spell({{"partial_rotary_factor", "0.5"}})), {"partial_rotary_factor is 0.5", "1 wanted"});
     expectParts(refusal(spell({{"rope_scaling", "2"}})), {"rope_scaling", "an object wanted"});
-    expectParts(refusal(spell({{"rotary_scaling_factor", "2"}})),
-                {"rotary_scaling_factor is set", "max_trained_positions"});
     expectParts(refusal(spell({{"rotary_emb_scale_base", "512"}})), {"rotary_emb_scale_base is set", "xPos"});
   }
   for (auto spell : {nomic, euroBert, newGte}) {
@@ -62,6 +60,26 @@ TEST(RotaryConfigTest, NomicIsOneModelInBothSpellings) {
   expectParts(refusal(gpt2Nomic({{"rope_parameters", R"({"rope_theta": 10.0})"}})),
               {"rotary_emb_base is 1000 and rope_theta is another", "not clear"});
   expectParts(refusal(gpt2Nomic({{"n_inner", "null"}})), {"n_inner: null found, an integer"});
+}
+
+TEST(RotaryConfigTest, BasesThatDependOnTheLengthBoundSequences) {
+  for (auto spell : {gpt2Nomic, nomic}) {
+    ModelConfig c = parsed(spell({{"rotary_scaling_factor", "2"}, {"max_trained_positions", "1024"}}));
+    EXPECT_EQ(c.longestSequence, 1024);
+    EXPECT_EQ(c.maxSeqTokens(), 1024);
+    EXPECT_EQ(c.attention[0].ropeTheta, 1000);
+    ASSERT_EQ(c.notes.size(), 1u);
+    expectParts(c.notes[0], {"max_trained_positions (1024)", "rotary_scaling_factor"});
+    EXPECT_EQ(parsed(spell({{"max_trained_positions", "1024"}})).longestSequence, 0);
+    c = parsed(spell({{"rotary_scaling_factor", "2"}, {"max_trained_positions", ""}}));
+    EXPECT_EQ(c.longestSequence, 2048);
+    EXPECT_EQ(c.defaults.back(), "max_trained_positions");
+    expectParts(refusal(spell({{"rotary_scaling_factor", "\"2\""}})), {"rotary_scaling_factor", "a number wanted"});
+    expectParts(refusal(spell({{"rotary_scaling_factor", "2"}, {"max_trained_positions", "0"}})),
+                {"max_trained_positions", "an integer within [1, "});
+  }
+  for (auto spell : {modernBert, newGte, euroBert, rotaryXlmRoberta})
+    expectParts(refusal(spell({{"rotary_scaling_factor", "2"}})), {"rotary_scaling_factor is set", "null wanted"});
 }
 
 TEST(RotaryConfigTest, NomicsActivationTellsWhetherItIsGated) {
