@@ -170,6 +170,9 @@ private:
     record.flopsPerRow = step.getFlopsPerRow();
     record.flopsPerPair = step.getFlopsPerPair();
     record.bytesPerRow = step.getBytesPerRow();
+    auto symbol = cast<FlatSymbolRefAttr>(step.getKernel()); // kernelOf found it
+    if (step.getDomain() == WorkDomain::tasks)
+      record.pairWindow = pairWindowOf(symbols.lookup<plan::KernelOp>(symbol.getValue()));
     steps.push_back(record);
     return success();
   }
@@ -190,5 +193,10 @@ private:
 };
 
 } // namespace
+
+uint32_t batten::pairWindowOf(plan::KernelOp kernel) {
+  auto window = kernel.getKey().getAs<IntegerAttr>("window");
+  return window ? static_cast<uint32_t>(window.getInt() + 1) : 0;
+}
 
 FailureOr<std::vector<uint8_t>> batten::writePlanBytes(plan::LayoutOp layout) { return PlanWriter(layout).run(); }

@@ -19,6 +19,9 @@ namespace batten {
 ///         counts.
 mlir::FailureOr<std::vector<uint8_t>> writePlanBytes(plan::LayoutOp layout);
 
+/// The step field pairWindow of a kernel's steps: one more than the key's window, 0 without.
+uint32_t pairWindowOf(plan::KernelOp kernel);
+
 /// The module that a plan file stands for: its kernels, its weights (without expressions) and one program with one layout,
 /// without stage and limits, which plan files don't hold. The result is verified.
 ///

@@ -235,6 +235,7 @@ private:
         failed(want(kSection, index, "heads", kernel.heads, made.getHeads(domain))))
       return failure();
     kernelNames.push_back(name);
+    kernelOps.push_back(made);
     return success();
   }
 
@@ -329,6 +330,8 @@ private:
                     groups[BATTEN_ACCESS_READWRITE].size() + groups[BATTEN_ACCESS_WRITE].size(), 1)))
       return failure();
     return failure(
+        failed(want(kSection, index, "pairWindow", step.pairWindow,
+                    kernel.domain == BATTEN_DOMAIN_TASKS ? pairWindowOf(kernelOps[step.kernel]) : 0)) ||
         failed(want(kSection, index, "kernel's operandCount", kernel.operandCount, made.getPointerCount())) ||
         failed(want(kSection, index, "rowKind", step.rowKind,
                     static_cast<uint32_t>(cast<plan::BufType>(made.getOutput().getType()).getRowKind()))) ||
@@ -350,6 +353,7 @@ private:
   std::vector<batten_plan_output_t> outputs;
   SmallVector<Type> types;                   // of weights
   SmallVector<StringRef> names, kernelNames; // of weights, of kernels
+  SmallVector<plan::KernelOp> kernelOps;
   SmallVector<Value> bufferValues, weightValues;
 };
 

@@ -186,6 +186,7 @@ batten_status_t batten_bundle_get_step(const batten_bundle_t *bundle, uint32_t l
   info->flopsPerRow = record.flopsPerRow;
   info->flopsPerPair = record.flopsPerPair;
   info->bytesPerRow = record.bytesPerRow;
+  info->pairWindow = record.pairWindow;
   info->scratchBytes = record.scratchBytes;
   for (u32 i = 0; i < record.operandCount; ++i) {
     const batten_operand_t operand = plan->operands.at(u64{record.firstOperand} + i);

@@ -69,7 +69,7 @@ void Executor::resolve(const Plan &plan, PlanRun &run) noexcept {
     StepRun &out = run.steps[i];
     const u8 *entry = bundle_->entry(kernel);
     std::memcpy(&out.kernel, &entry, sizeof entry);
-    out.shape = {kernel.domain, step.rowKind, kernel.panels, kernel.slabRows, kernel.heads};
+    out.shape = {kernel.domain, step.rowKind, kernel.panels, kernel.slabRows, kernel.heads, step.pairWindow != 0};
     out.args.batch = &batch_;
     out.args.rows = batch_.rows + step.rowKind;
     out.args.scratch = scratch_.data();

@@ -13,8 +13,8 @@ u32 cutRows(u32 rows, u32 worker, u32 workers) noexcept { return evenCut(rows, w
 u32 cutTasks(const u32 *taskStart, const u64 *cost, u32 seqs, u32 heads, u32 worker, u32 workers) noexcept {
   if (worker == 0 || seqs == 0)
     return 0;
-  if (worker == workers)
-    return heads * taskStart[seqs];
+  if (worker == workers || !cost)
+    return evenCut(heads * taskStart[seqs], worker, workers);
   const u64 total = cost[seqs];
   const u64 target = total / workers * worker + total % workers * worker / workers;
   u32 low = 0, high = seqs; // last sequence whose prefix is at most the target
@@ -45,6 +45,7 @@ UnitRange partition(const WorkShape &shape, const batten_kernel_batch_t &batch, 
   case BATTEN_DOMAIN_ROWS:
     return {cutRows(rows, worker, workers), cutRows(rows, worker + 1, workers)};
   case BATTEN_DOMAIN_TASKS:
+    cost = shape.windowed ? nullptr : cost;
     return {cutTasks(batch.taskStart, cost, batch.rows[BATTEN_ROWS_SEQS], shape.heads, worker, workers),
             cutTasks(batch.taskStart, cost, batch.rows[BATTEN_ROWS_SEQS], shape.heads, worker + 1, workers)};
   default:

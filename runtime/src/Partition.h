@@ -14,11 +14,12 @@ struct UnitRange {
 
 /// What a partition needs to know of a step.
 struct WorkShape {
-  u32 domain;   // batten_work_domain
-  u32 rowKind;  // rows that the domain counts
-  u32 panels;   // domain panels
-  u32 slabRows; // domain panels
-  u32 heads;    // domain tasks
+  u32 domain;            // batten_work_domain
+  u32 rowKind;           // rows that the domain counts
+  u32 panels;            // domain panels
+  u32 slabRows;          // domain panels
+  u32 heads;             // domain tasks
+  bool windowed = false; // domain tasks: a query sees its neighbours only
 };
 
 /// Even shares of units, the first ones larger by one at most.
@@ -32,7 +33,8 @@ struct WorkShape {
 [[nodiscard]] u32 cutRows(u32 rows, u32 worker, u32 workers) noexcept;
 /// First unit of a worker over attention tasks. A task costs its query rows times its sequence's keys, so sequences are cut
 /// by the prefix of length squared: by count, the worker that gets the long sequence would hold up all others.
-/// cost [seqs + 1] is that prefix, in 64 bits.
+/// cost [seqs + 1] is that prefix, in 64 bits. Where there is a window a task costs its rows: cost is NULL and sequences are
+/// cut by count.
 [[nodiscard]] u32 cutTasks(const u32 *taskStart, const u64 *cost, u32 seqs, u32 heads, u32 worker,
                            u32 workers) noexcept;
 /// First unit of a worker where there is one unit: worker 0 has it.

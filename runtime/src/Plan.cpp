@@ -204,6 +204,13 @@ Status Plan::verifySteps(const Report &report) noexcept {
     if (kernel.domain == BATTEN_DOMAIN_TASKS && step.rowKind != BATTEN_ROWS_TOKENS)
       return report.fail(BATTEN_CORRUPT, "STEPS", i, step.rowKind, BATTEN_ROWS_TOKENS,
                          "tasks over rows that are no tokens");
+    const u32 farthest = kernel.domain == BATTEN_DOMAIN_TASKS ? BATTEN_MAX_PAIR_WINDOW : 0;
+    if (step.pairWindow > farthest)
+      return report.fail(BATTEN_CORRUPT, "STEPS", i, step.pairWindow, farthest,
+                         "a window of %u in domain %u, at most %u is possible", step.pairWindow, kernel.domain,
+                         farthest);
+    if (view.checksReserved() && step.reserved != 0)
+      return report.fail(BATTEN_CORRUPT, "STEPS", i, step.reserved, 0, "reserved field is not 0");
     BATTEN_TRY(verifyOperands(i, step, kernel, report));
     if (kernel.domain == BATTEN_DOMAIN_PANELS)
       BATTEN_TRY(verifyPanels(i, step, kernel, report));

@@ -213,6 +213,42 @@ batten.graph @attention_c1(%ids: !batten.ids, %types: !batten.types, %seg: !batt
 
 // -----
 
+// attention_c1.
+#tokens = #batten.rows<tokens>
+#seqs = #batten.rows<seqs>
+batten.weight @table from "t" : tensor<20x8xf32>
+batten.weight @w from "w" : tensor<8x8xf32>
+batten.weight @v from "v" : tensor<8xf32>
+batten.graph @attention_c1(%ids: !batten.ids, %types: !batten.types, %seg: !batten.segments) -> (x: tensor<?x8xf32, #tokens>) {
+  %t = batten.param @table : tensor<20x8xf32>
+  %w = batten.param @w : tensor<8x8xf32>
+  %v = batten.param @v : tensor<8xf32>
+  %x = batten.embed %ids, %t : tensor<20x8xf32>
+  // expected-error @+1 {{attribute 'kv_heads' failed to satisfy constraint}}
+  %y = batten.attention %x, %seg heads 1 kv_heads 0 head_width 8 scale 0.5 : tensor<?x8xf32, #tokens>
+  batten.return %x : tensor<?x8xf32, #tokens>
+}
+
+// -----
+
+// attention_c1.
+#tokens = #batten.rows<tokens>
+#seqs = #batten.rows<seqs>
+batten.weight @table from "t" : tensor<20x8xf32>
+batten.weight @w from "w" : tensor<8x8xf32>
+batten.weight @v from "v" : tensor<8xf32>
+batten.graph @attention_c1(%ids: !batten.ids, %types: !batten.types, %seg: !batten.segments) -> (x: tensor<?x8xf32, #tokens>) {
+  %t = batten.param @table : tensor<20x8xf32>
+  %w = batten.param @w : tensor<8x8xf32>
+  %v = batten.param @v : tensor<8xf32>
+  %x = batten.embed %ids, %t : tensor<20x8xf32>
+  // expected-error @+1 {{attribute 'window' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 0 whose maximum value is 16777216}}
+  %y = batten.attention %x, %seg heads 1 head_width 8 window -1 scale 0.5 : tensor<?x8xf32, #tokens>
+  batten.return %x : tensor<?x8xf32, #tokens>
+}
+
+// -----
+
 // attention_c2.
 #tokens = #batten.rows<tokens>
 #seqs = #batten.rows<seqs>
@@ -224,8 +260,26 @@ batten.graph @attention_c2(%ids: !batten.ids, %types: !batten.types, %seg: !batt
   %w = batten.param @w : tensor<8x8xf32>
   %v = batten.param @v : tensor<8xf32>
   %x = batten.embed %ids, %t : tensor<20x8xf32>
-  // expected-error @+1 {{rows are 8 wide, 2 heads of 4 need 24}}
+  // expected-error @+1 {{rows are 8 wide, 2 heads of 4 with 2 for keys and values need 24}}
   %y = batten.attention %x, %seg heads 2 head_width 4 scale 0.5 : tensor<?x8xf32, #tokens>
+  batten.return %x : tensor<?x8xf32, #tokens>
+}
+
+// -----
+
+// attention_c2.
+#tokens = #batten.rows<tokens>
+#seqs = #batten.rows<seqs>
+batten.weight @table from "t" : tensor<20x8xf32>
+batten.weight @w from "w" : tensor<8x8xf32>
+batten.weight @v from "v" : tensor<8xf32>
+batten.graph @attention_c2(%ids: !batten.ids, %types: !batten.types, %seg: !batten.segments) -> (x: tensor<?x8xf32, #tokens>) {
+  %t = batten.param @table : tensor<20x8xf32>
+  %w = batten.param @w : tensor<8x8xf32>
+  %v = batten.param @v : tensor<8xf32>
+  %x = batten.embed %ids, %t : tensor<20x8xf32>
+  // expected-error @+1 {{rows are 8 wide, 2 heads of 4 with 1 for keys and values need 16}}
+  %y = batten.attention %x, %seg heads 2 kv_heads 1 head_width 4 scale 0.5 : tensor<?x8xf32, #tokens>
   batten.return %x : tensor<?x8xf32, #tokens>
 }
 
@@ -245,6 +299,25 @@ batten.graph @attention_c3(%ids: !batten.ids, %types: !batten.types, %seg: !batt
   %q = batten.concat_cols %x, %x, %x : tensor<?x8xf32, #tokens>, tensor<?x8xf32, #tokens>, tensor<?x8xf32, #tokens>
   // expected-error @+1 {{scale is not finite}}
   %y = batten.attention %q, %seg heads 2 head_width 4 scale 0x7FC00000 : tensor<?x24xf32, #tokens>
+  batten.return %x : tensor<?x8xf32, #tokens>
+}
+
+// -----
+
+// attention_c4.
+#tokens = #batten.rows<tokens>
+#seqs = #batten.rows<seqs>
+batten.weight @table from "t" : tensor<20x8xf32>
+batten.weight @w from "w" : tensor<8x8xf32>
+batten.weight @v from "v" : tensor<8xf32>
+batten.graph @attention_c4(%ids: !batten.ids, %types: !batten.types, %seg: !batten.segments) -> (x: tensor<?x8xf32, #tokens>) {
+  %t = batten.param @table : tensor<20x8xf32>
+  %w = batten.param @w : tensor<8x8xf32>
+  %v = batten.param @v : tensor<8xf32>
+  %x = batten.embed %ids, %t : tensor<20x8xf32>
+  %q = batten.concat_cols %x, %x, %x : tensor<?x8xf32, #tokens>, tensor<?x8xf32, #tokens>, tensor<?x8xf32, #tokens>
+  // expected-error @+1 {{2 heads are no multiple of 3 kv_heads}}
+  %y = batten.attention %q, %seg heads 2 kv_heads 3 head_width 3 scale 0.5 : tensor<?x24xf32, #tokens>
   batten.return %x : tensor<?x8xf32, #tokens>
 }
 

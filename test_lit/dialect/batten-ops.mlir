@@ -163,11 +163,15 @@ module attributes {batten.version = 1 : i32} {
 
   // CHECK-LABEL: batten.graph @attention
   // CHECK: batten.attention %{{.*}}, %{{.*}} heads 2 head_width 4 scale 5.000000e-01 : tensor<?x24xf32, #tokens>
+  // CHECK: batten.attention %{{.*}}, %{{.*}} heads 2 head_width 4 window 0 scale 5.000000e-01 : tensor<?x24xf32, #tokens>
+  // CHECK: batten.attention %{{.*}}, %{{.*}} heads 4 kv_heads 2 head_width 3 window 64 scale 5.000000e-01 : tensor<?x24xf32, #tokens>
   batten.graph @attention(%ids: !batten.ids, %seg: !batten.segments) -> (x: tensor<?x8xf32, #tokens>) {
     %t = batten.param @table : tensor<20x8xf32>
     %x = batten.embed %ids, %t : tensor<20x8xf32>
     %qkv = batten.concat_cols %x, %x, %x : tensor<?x8xf32, #tokens>, tensor<?x8xf32, #tokens>, tensor<?x8xf32, #tokens>
     %a = batten.attention %qkv, %seg heads 2 head_width 4 scale 0.5 : tensor<?x24xf32, #tokens>
+    %b = batten.attention %qkv, %seg heads 2 head_width 4 window 0 scale 0.5 : tensor<?x24xf32, #tokens>
+    %c = batten.attention %qkv, %seg heads 4 kv_heads 2 head_width 3 window 64 scale 0.5 : tensor<?x24xf32, #tokens>
     batten.return %a : tensor<?x8xf32, #tokens>
   }
 

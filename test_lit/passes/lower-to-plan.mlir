@@ -64,6 +64,8 @@ module {
   // CHECK: plan.weight @transposed.panels
   // Attention works in tasks and counts pairs; the pool's rows are sequences.
   // CHECK: plan.step "attention" {head_width = 4 : i64, heads = 2 : i64, op = "attention", scale = 5.000000e-01 : f32} domain(tasks) {{.*}} {bytes_per_row = 128 : i64, flops_per_pair = 32 : i64, flops_per_row = 8 : i64}
+  // Fewer heads of keys and values and a window are in the key; the pairs are those that the window leaves.
+  // CHECK: plan.step "local" {head_width = 3 : i64, heads = 4 : i64, kv_heads = 2 : i64, op = "attention", scale = 5.000000e-01 : f32, window = 64 : i64} domain(tasks) {{.*}} {bytes_per_row = 144 : i64, flops_per_pair = 48 : i64, flops_per_row = 12 : i64}
   // CHECK: %[[P:.*]] = plan.buffer : !plan.buf<seqs, 8 x f32>
   // CHECK: plan.step "pool" {kind = "mean", op = "pool", width = 8 : i64} domain(rows) {{.*}} outs(%[[P]] : !plan.buf<seqs, 8 x f32>) {bytes_per_row = 64 : i64, flops_per_row = 8 : i64}
   // One value may be two outputs.
@@ -79,6 +81,7 @@ module {
     %1 = batten.linear %x, %tr : !x, tensor<8x8xf32> loc("transposed")
     %q = batten.concat_cols %x, %0, %1 : !x, !x, !x
     %a = batten.attention %q, %seg heads 2 head_width 4 scale 0.5 : tensor<?x24xf32, #tokens>
+    %local = batten.attention %q, %seg heads 4 kv_heads 2 head_width 3 window 64 scale 0.5 : tensor<?x24xf32, #tokens> loc("local")
     %p = batten.pool mean %a, %seg : !x
     batten.return %p, %p : tensor<?x8xf32, #seqs>, tensor<?x8xf32, #seqs>
   }

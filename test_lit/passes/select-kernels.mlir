@@ -6,6 +6,8 @@
 // CHECK: plan.kernel @linear_384x384_f32 linear {act = "none", k = 384 : i64, n = 384 : i64} {slab_rows = 336 : i64}
 // CHECK: plan.kernel @"layer_norm_384_f32_e1e-12" layer_norm {eps = 9.99999996E-13 : f32, width = 384 : i64} overwrite
 // CHECK: plan.kernel @"layer_norm_384_f32_e1e-05" layer_norm {eps = 9.99999974E-6 : f32, width = 384 : i64} overwrite
+// CHECK: plan.kernel @attention_4x32_f32_kv2_w64_s0.25 attention {head_width = 32 : i64, heads = 4 : i64, kv_heads = 2 : i64, scale = 2.500000e-01 : f32, window = 64 : i64}
+// CHECK: plan.kernel @attention_4x32_f32_s0.25 attention {head_width = 32 : i64, heads = 4 : i64, scale = 2.500000e-01 : f32}
 // CHECK: plan.kernel @rope_4x64_f32_kv2 rope {head_width = 64 : i64, heads = 4 : i64, kv_heads = 2 : i64} overwrite
 // CHECK: plan.kernel @"rms_norm_384_f32_w_e1e-06" rms_norm {eps = 9.99999997E-7 : f32, weight, width = 384 : i64} overwrite
 // CHECK: plan.kernel @gated_192_f32_gelu_erf gated {act = "gelu_erf", width = 192 : i64}{{$}}
@@ -42,6 +44,15 @@ module {
     // CHECK: plan.step "c" @add_384_f32 domain(rows) ins(%{{.*}}) inout(%
     %y = plan.buffer : !x
     plan.step "c" {op = "add", width = 384} domain(rows) ins(%y : !x) inout(%x : !x) {overwrite}
+    // Windows and fewer heads of keys and values make other kernels.
+    %few = plan.buffer : !plan.buf<tokens, 256 x f32>
+    %inner = plan.buffer : !plan.buf<tokens, 128 x f32>
+    // CHECK: plan.step "d" @attention_4x32_f32_kv2_w64_s0.25 domain(tasks)
+    plan.step "d" {op = "attention", heads = 4, kv_heads = 2, head_width = 32, window = 64, scale = 0.25 : f32} domain(tasks)
+      ins(%few : !plan.buf<tokens, 256 x f32>) outs(%inner : !plan.buf<tokens, 128 x f32>)
+    // CHECK: plan.step "e" @attention_4x32_f32_s0.25 domain(tasks)
+    plan.step "e" {op = "attention", heads = 4, head_width = 32, scale = 0.25 : f32} domain(tasks)
+      ins(%x : !x) outs(%inner : !plan.buf<tokens, 128 x f32>)
   }
   // CHECK-LABEL: plan.program @third
   plan.packed @angles rope(10000.0) : !plan.table<128x64xf32>

@@ -312,6 +312,31 @@ TEST(PartitionTest, TasksAreCutByCostNotByCount) {
   EXPECT_LE(cut, 22u); // of the long sequence's 40 units
 }
 
+TEST(PartitionTest, TasksOfAWindowAreCutByCount) {
+  // As many tasks in one long sequence as in 10 short ones. Each sees its window only, so that the cut lies between them.
+  std::vector<uint32_t> tasks{0};
+  std::vector<uint64_t> cost{0};
+  for (int s = 0; s < 11; ++s) {
+    const uint64_t length = s == 0 ? 640 : 64;
+    tasks.push_back(tasks.back() + static_cast<uint32_t>(ceilDiv(length, 64)));
+    cost.push_back(cost.back() + length * length);
+  }
+  batten_kernel_batch_t batch = {};
+  batch.rows[BATTEN_ROWS_SEQS] = 11;
+  batch.taskStart = tasks.data();
+  WorkShape shape{BATTEN_DOMAIN_TASKS, BATTEN_ROWS_TOKENS, 0, 0, 4, true};
+  for (uint32_t worker : {0u, 1u}) {
+    const UnitRange units = partition(shape, batch, cost.data(), worker, 2);
+    EXPECT_EQ(units.first, worker * 40);
+    EXPECT_EQ(units.last, worker * 40 + 40);
+  }
+  shape.windowed = false;
+  EXPECT_LT(partition(shape, batch, cost.data(), 0, 2).last, 40u);
+  batch.rows[BATTEN_ROWS_SEQS] = 0;
+  shape.windowed = true;
+  EXPECT_EQ(partition(shape, batch, cost.data(), 0, 2).last, 0u);
+}
+
 TEST(PartitionTest, SharesOfOneStepAreBalanced) {
   const WorkShape shape{BATTEN_DOMAIN_PANELS, 0, 36, 168, 0};
   for (uint32_t workers : {2u, 3u, 4u})

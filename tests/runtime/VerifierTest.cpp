@@ -229,6 +229,10 @@ const Case kPlanCases[] = {
     {"StepLastOperandRead", plan([](PlanSpec &p) { p.operands[22].access = 1; }), kPlan, "STEPS", 7, 22, 23},
     {"StepInputWritten", plan([](PlanSpec &p) { p.operands[21].access = 2; }), kPlan, "STEPS", 7, 21, 22},
     {"StepTasksOverSeqs", plan([](PlanSpec &p) { p.steps[3].rowKind = 1; }), kPlan, "STEPS", 3, 1, 0},
+    {"StepWindow", plan([](PlanSpec &p) { p.steps[3].pairWindow = BATTEN_MAX_PAIR_WINDOW + 1; }), kPlan, "STEPS", 3,
+     BATTEN_MAX_PAIR_WINDOW + 1, BATTEN_MAX_PAIR_WINDOW},
+    {"StepWindowOfRows", plan([](PlanSpec &p) { p.steps[4].pairWindow = 1; }), kPlan, "STEPS", 4, 1, 0},
+    {"StepReserved", plan([](PlanSpec &p) { p.steps[4].reserved = 2; }), kPlan, "STEPS", 4, 2, 0},
     {"StepOutputRowKind", plan([](PlanSpec &p) { p.steps[7].rowKind = 0; }), kPlan, "STEPS", 7, 1, 0},
     {"StepInputRowKind", plan([](PlanSpec &p) {
        p.buffers[1].rowKind = 1;

@@ -94,6 +94,19 @@ class DecisionModelTest(Case):
         for label in ["markers", "scorer", "features", "act"]:
             self.assertGreater(times[label], 0, label)
 
+    def test_plans_count_the_keys_that_windows_leave(self):
+        name = json.loads(self.assertOk(batten("inspect", self.bundle, "--json")).stdout)["lanes"][0]["plans"][0]["plan"]
+        plan = json.loads(self.assertOk(batten("inspect", self.bundle, "--plan", name, "--json")).stdout)
+        windows = set()
+        for step in plan["steps"]:
+            if step["domain"] == "tasks":
+                tokens = plan["bucket"]["tokens"]
+                seen = step["pair_window"] or tokens
+                pairs = sum(abs(query - key) < seen for query in range(tokens) for key in range(tokens))
+                self.assertEqual(step["flop_per_row"] * tokens + step["flop_per_pair"] * pairs, step["flop"])
+                windows.add(step["pair_window"])
+        self.assertEqual({0, 9}, windows)
+
     def test_trace_and_compare_see_every_step(self):
         for case, inputs, _, path in self.cases():
             trace = json.loads(self.assertOk(batten("compare", self.bundle, self.bundle, "--batch", path, "--trace", "--bits", "--json")).stdout)["batches"][0]["trace"]

@@ -28,12 +28,17 @@ batten_batch_t Batch::view() const {
   return view;
 }
 
-uint64_t Batch::pairCount() const {
+uint64_t pairsOf(uint64_t length, uint32_t pairWindow) {
+  if (pairWindow == 0 || pairWindow >= length)
+    return length * length;
+  uint64_t reach = pairWindow - 1;
+  return length * (2 * reach + 1) - reach * (reach + 1); // less what both ends cut off
+}
+
+uint64_t Batch::pairCount(uint32_t pairWindow) const {
   uint64_t pairs = 0;
-  for (size_t s = 0; s + 1 < cuSeqlens.size(); ++s) {
-    uint64_t length = uint64_t(cuSeqlens[s + 1] - cuSeqlens[s]);
-    pairs += length * length;
-  }
+  for (size_t s = 0; s + 1 < cuSeqlens.size(); ++s)
+    pairs += pairsOf(uint64_t(cuSeqlens[s + 1] - cuSeqlens[s]), pairWindow);
   return pairs;
 }
 

@@ -12,6 +12,9 @@
 
 namespace batten::tools {
 
+/// (query, key) pairs of attention in a sequence: each query sees the keys less than pairWindow away, or all where it is 0.
+uint64_t pairsOf(uint64_t length, uint32_t pairWindow);
+
 /// The arrays of a batch, owned. An optional array that is absent is empty and its flag is false.
 struct Batch {
   std::vector<int32_t> ids, types, cuSeqlens = {0}, markers, cuMarkers = {0}, seqTypes;
@@ -22,8 +25,8 @@ struct Batch {
   uint32_t markerCount() const { return uint32_t(markers.size()); }
   /// Points into this batch.
   batten_batch_t view() const;
-  /// Sum over sequences of length squared: (query, key) pairs of attention without a window.
-  uint64_t pairCount() const;
+  /// (query, key) pairs of attention, over all sequences. pairWindow as in batten_step_info_t.
+  uint64_t pairCount(uint32_t pairWindow) const;
 
   /// Appends a sequence; an array that no sequence had so far gets zeros for the earlier ones.
   struct Sequence {

@@ -88,7 +88,7 @@ double percentile(const std::vector<double> &sorted, double share) {
 Work workOf(const batten_step_info_t &step, const Batch &batch) {
   const uint64_t rows[4] = {batch.tokenCount(), batch.seqCount(), batch.markerCount(), 1};
   double count = double(step.rowKind < 4 ? rows[step.rowKind] : 0);
-  return {double(step.flopsPerRow) * count + double(step.flopsPerPair) * double(batch.pairCount()),
+  return {double(step.flopsPerRow) * count + double(step.flopsPerPair) * double(batch.pairCount(step.pairWindow)),
           double(step.bytesPerRow) * count + double(step.weightBytes)};
 }
 

@@ -32,8 +32,8 @@ nlohmann::ordered_json describeMemory(const batten_executor_t *executor);
 /// describeMemory's answer as a line.
 std::string memoryLine(const nlohmann::ordered_json &memory);
 
-/// Most (query, key) pairs of a bucket: as many sequences of the greatest length as fit.
-uint64_t mostPairs(const Lane &lane, const batten_bucket_info_t &bucket);
+/// Most (query, key) pairs of a bucket: as many sequences of the greatest length as fit. pairWindow as in batten_step_info_t.
+uint64_t mostPairs(const Lane &lane, const batten_bucket_info_t &bucket, uint32_t pairWindow);
 
 } // namespace batten::tools
 

@@ -1,6 +1,7 @@
 // `batten inspect --plan`: steps of one plan, with their operands' places and their work.
 #include "tools/batten/Inspect.h"
 
+#include "tools/batten/Batches.h"
 #include "tools/common/Text.h"
 
 #include <algorithm>
@@ -18,13 +19,13 @@ const char *domainName(uint32_t domain) {
   return domain < 4 ? names[domain] : "?";
 }
 
-uint64_t mostPairs(const Lane &lane, const batten_bucket_info_t &bucket) {
+uint64_t mostPairs(const Lane &lane, const batten_bucket_info_t &bucket, uint32_t pairWindow) {
   uint64_t longest = lane.info.maxSeqTokens ? std::min(lane.info.maxSeqTokens, bucket.tokens) : bucket.tokens;
   if (longest == 0 || bucket.seqs == 0)
     return 0;
   uint64_t whole = std::min<uint64_t>(bucket.tokens / longest, bucket.seqs);
   uint64_t rest = whole < bucket.seqs ? bucket.tokens - whole * longest : 0;
-  return whole * longest * longest + rest * rest;
+  return whole * pairsOf(longest, pairWindow) + pairsOf(rest, pairWindow);
 }
 
 namespace {
@@ -79,18 +80,20 @@ ordered_json describePlan(const batten_bundle_t *bundle, const std::string &bund
         batten_step_info_t step;
         checkIndex(batten_bundle_get_step(bundle, l, b, s, &step));
         uint64_t stepRows = step.rowKind < 4 ? rows[step.rowKind] : 0;
-        ordered_json entry = {{"label", toString(step.label)},
-                              {"kernel", toString(step.kernel)},
-                              {"key", toString(step.key)},
-                              {"domain", domainName(step.domain)},
-                              {"rows", rowKindName(step.rowKind)},
-                              {"flop", step.flopsPerRow * stepRows + step.flopsPerPair * mostPairs(lane, bucket)},
-                              {"flop_per_row", step.flopsPerRow},
-                              {"flop_per_pair", step.flopsPerPair},
-                              {"activation_bytes", step.bytesPerRow * stepRows},
-                              {"weight_bytes", step.weightBytes},
-                              {"scratch_bytes_per_worker", step.scratchBytes},
-                              {"operands", ordered_json::array()}};
+        ordered_json entry = {
+            {"label", toString(step.label)},
+            {"kernel", toString(step.kernel)},
+            {"key", toString(step.key)},
+            {"domain", domainName(step.domain)},
+            {"rows", rowKindName(step.rowKind)},
+            {"flop", step.flopsPerRow * stepRows + step.flopsPerPair * mostPairs(lane, bucket, step.pairWindow)},
+            {"flop_per_row", step.flopsPerRow},
+            {"flop_per_pair", step.flopsPerPair},
+            {"pair_window", step.pairWindow},
+            {"activation_bytes", step.bytesPerRow * stepRows},
+            {"weight_bytes", step.weightBytes},
+            {"scratch_bytes_per_worker", step.scratchBytes},
+            {"operands", ordered_json::array()}};
         for (uint32_t o = 0; o < step.operandCount; ++o) {
           batten_operand_info_t operand;
           checkIndex(batten_bundle_get_operand(bundle, l, b, s, o, &operand));

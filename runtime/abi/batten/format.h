@@ -94,6 +94,9 @@ enum batten_arch {
   BATTEN_ARCH_AARCH64 = 2,
 };
 
+/** Largest pairWindow of a step: longer than any sequence. */
+#define BATTEN_MAX_PAIR_WINDOW ((1u << 24) + 1)
+
 /** CPU features that a target's code uses; x86-64. The operating system must have enabled the registers too. */
 #define BATTEN_X86_SSE3 (1ull << 0)
 #define BATTEN_X86_SSSE3 (1ull << 1)
@@ -319,6 +322,8 @@ typedef struct batten_step {
   uint64_t flopsPerRow;
   uint64_t flopsPerPair; /* tasks: for each (query, key) of a sequence, all heads */
   uint64_t bytesPerRow;  /* activations read and written */
+  uint32_t pairWindow;   /* tasks: a query sees keys less than this far away, itself at 1; 0: all of its sequence */
+  uint32_t reserved;
 } batten_step_t;
 
 typedef struct batten_plan_output {
@@ -347,7 +352,7 @@ static_assert(sizeof(batten_buffer_t) == 32, "format");
 static_assert(sizeof(batten_weight_t) == 48, "format");
 static_assert(sizeof(batten_kernel_t) == 56, "format");
 static_assert(sizeof(batten_operand_t) == 16, "format");
-static_assert(sizeof(batten_step_t) == 56, "format");
+static_assert(sizeof(batten_step_t) == 64, "format");
 static_assert(sizeof(batten_plan_output_t) == 16, "format");
 #endif
 

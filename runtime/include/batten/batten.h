@@ -183,6 +183,7 @@ typedef struct batten_step_info {
   uint32_t rowKind;
   uint32_t operandCount;
   uint64_t flopsPerRow, flopsPerPair, bytesPerRow, weightBytes, scratchBytes;
+  uint32_t pairWindow; /* a (query, key) pair counts where they are less than this far apart; 0: all of a sequence */
 } batten_step_info_t;
 
 typedef struct batten_operand_info {
