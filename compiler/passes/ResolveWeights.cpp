@@ -1,5 +1,5 @@
 // resolve-weights: binds batten.weight to what the checkpoint holds. Names match exactly: the importer has found prefixes
-// and spellings. All problems are reported together; the first one closes the report.
+// and spellings. All problems are reported together, tensors that nothing asks for among them; the first one closes the report.
 #include "compiler/passes/Passes.h"
 #include "dialect/BattenDialect.h"
 
@@ -72,6 +72,22 @@ std::string mismatch(WeightOp weight, StoredOp stored) {
   return {};
 }
 
+/// Tensors that no weight names, which tell of a renaming or of other parts than the config states.
+std::string unusedText(ArrayRef<std::string> names) {
+  constexpr size_t most = 32;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "tensors that no weight names: ";
+  llvm::interleaveComma(names.take_front(most), stream, [&](const std::string &name) {
+    stream << '"';
+    llvm::printEscapedString(name, stream);
+    stream << '"';
+  });
+  if (names.size() > most)
+    stream << " and " << names.size() - most << " more";
+  return text;
+}
+
 struct ResolveWeights : impl::ResolveWeightsBase<ResolveWeights> {
   using ResolveWeightsBase::ResolveWeightsBase;
 
@@ -100,6 +116,12 @@ struct ResolveWeights : impl::ResolveWeightsBase<ResolveWeights> {
       else
         problems.emplace_back(weight.getLoc(), std::move(problem));
     }
+    std::vector<std::string> unused;
+    for (StoredOp stored : module.getOps<StoredOp>())
+      if (StringRef dir = stored.getDir(); !used.contains(keyOf(dir, stored.getTensor())))
+        unused.push_back((dir + (dir.empty() ? "" : "/") + stored.getTensor()).str());
+    if (!problems.empty() && !unused.empty())
+      emitError(problems.front().first) << unusedText(unused);
     for (const auto &[location, text] : problems)
       emitError(location) << text;
     if (problems.size() > 1)
@@ -108,16 +130,15 @@ struct ResolveWeights : impl::ResolveWeightsBase<ResolveWeights> {
     if (!problems.empty())
       return signalPassFailure();
 
-    Builder builder(&getContext());
-    SmallVector<Attribute> unused;
-    for (StoredOp stored : llvm::make_early_inc_range(module.getOps<StoredOp>())) {
-      StringRef dir = stored.getDir();
-      if (!used.contains(keyOf(dir, stored.getTensor())))
-        unused.push_back(builder.getStringAttr(dir + (dir.empty() ? "" : "/") + stored.getTensor()));
+    for (StoredOp stored : llvm::make_early_inc_range(module.getOps<StoredOp>()))
       stored.erase();
-    }
-    if (!unused.empty())
-      module->setAttr("batten.unused", builder.getArrayAttr(unused));
+    if (unused.empty())
+      return;
+    Builder builder(&getContext());
+    SmallVector<Attribute> names;
+    for (const std::string &name : unused)
+      names.push_back(builder.getStringAttr(name));
+    module->setAttr("batten.unused", builder.getArrayAttr(names));
   }
 };
 

@@ -1,7 +1,7 @@
 // Rotary bases and windows of each layer; see ConfigReading.h. Computed are angles p * theta^(-2j / width) of the pairs
 // (j, j + width / 2) of a whole head; whatever else a config asks for is refused by its key.
 //
-// Spellings of one base: rope_parameters.rope_theta (transformers 5), rope_theta with rope_scaling (transformers 4),
+// Spellings of one base: rope_parameters.rope_theta (transformers 5), rope_theta or rope_scaling.rope_theta (transformers 4),
 // rotary_emb_base (code of the checkpoint's own). Of one base for each kind of layer: rope_parameters.full_attention and
 // .sliding_attention, or global_rope_theta and local_rope_theta; kinds by layer_types, or by global_attn_every_n_layers.
 #include "compiler/spec/ConfigReading.h"
@@ -38,21 +38,29 @@ llvm::Error readBase(const JsonObject &object, llvm::StringRef key, Base &base) 
     return makeError(object.where(key) + " is " + describeJson(*object.raw().get(key)) + " and " + base.where +
                      " is another: which base of the rotary angles is meant is not clear");
   if (!base.theta)
-    base = {*theta, key.str()};
+    base = {*theta, object.where(key).substr(object.file().size() + 2)};
   return llvm::Error::success();
 }
 
-/// Refuses scaled or partial angles that an object of rope parameters asks for. Errors: a type other than default, a share
-/// other than 1, wrong types.
+/// Refuses scaled angles that an object of rope parameters asks for. Errors: a type other than default; no type, but a
+/// factor; wrong types.
 llvm::Error checkAngles(const JsonObject &rope) {
+  bool stated = false;
   for (llvm::StringRef key : {"rope_type", "type"}) {
     llvm::Expected<std::optional<std::string>> type = rope.string(key);
     if (!type)
       return type.takeError();
+    stated |= type->has_value();
     if (type->value_or("default") != "default")
       return makeError(rope.where(key) + " " + quoted(**type) +
                        " is not computed: scaled rotary angles are refused, \"default\" wanted");
   }
+  llvm::Expected<std::optional<double>> factor = rope.number("factor");
+  if (!factor)
+    return factor.takeError();
+  if (!stated && factor->value_or(1) != 1)
+    return makeError(rope.where("factor") + " is " + describeJson(*rope.raw().get("factor")) +
+                     " without a rope_type: scaled rotary angles are not computed, 1 wanted");
   return llvm::Error::success();
 }
 
@@ -69,15 +77,6 @@ llvm::Error checkShare(const JsonObject &object, llvm::StringRef key, double fal
 
 /// Scaled angles by keys of the config itself: refused, or a bound of the sequences that they leave alone.
 llvm::Error checkRopeKeys(const JsonObject &object, ModelConfig &config) {
-  llvm::Expected<std::optional<JsonObject>> scaling = object.child("rope_scaling");
-  if (!scaling)
-    return scaling.takeError();
-  if (*scaling) {
-    if (llvm::Error error = checkAngles(**scaling))
-      return error;
-    if (llvm::Error error = checkShare(**scaling, "partial_rotary_factor", 1))
-      return error;
-  }
   if (llvm::Error error = checkShare(object, "partial_rotary_factor", 1))
     return error;
   if (!config.family->ropeFraction.empty())
@@ -102,6 +101,27 @@ llvm::Error checkRopeKeys(const JsonObject &object, ModelConfig &config) {
   return llvm::Error::success();
 }
 
+/// Reads an object of rope parameters that holds for all layers. Errors: as checkAngles, checkShare and readBase; an object
+/// inside, which would be of some layers only.
+llvm::Error readRope(const JsonObject &rope, Base &base) {
+  if (llvm::Error error = checkAngles(rope))
+    return error;
+  if (llvm::Error error = checkShare(rope, "partial_rotary_factor", 1))
+    return error;
+  for (const auto &entry : rope.raw())
+    if (entry.second.kind() == llvm::json::Value::Object)
+      return makeError(rope.where(entry.first) + " is an object: one base for all layers is read here, numbers wanted");
+  return readBase(rope, "rope_theta", base);
+}
+
+/// Reads such an object below a key, if it is there.
+llvm::Error readRopeAt(const JsonObject &object, llvm::StringRef key, Base &base) {
+  llvm::Expected<std::optional<JsonObject>> rope = object.child(key);
+  if (!rope)
+    return rope.takeError();
+  return *rope ? readRope(**rope, base) : llvm::Error::success();
+}
+
 /// A base or the family's default, which is listed under the key.
 double orDefault(ModelConfig &config, const Base &base, llvm::StringRef key, double fallback) {
   if (!base.theta)
@@ -111,17 +131,9 @@ double orDefault(ModelConfig &config, const Base &base, llvm::StringRef key, dou
 
 llvm::Error readOneTheta(const JsonObject &object, ModelConfig &config) {
   Base base;
-  llvm::Expected<std::optional<JsonObject>> rope = object.child("rope_parameters");
-  if (!rope)
-    return rope.takeError();
-  if (*rope) {
-    if (llvm::Error error = checkAngles(**rope))
+  for (llvm::StringRef key : {"rope_parameters", "rope_scaling"})
+    if (llvm::Error error = readRopeAt(object, key, base))
       return error;
-    if (llvm::Error error = checkShare(**rope, "partial_rotary_factor", 1))
-      return error;
-    if (llvm::Error error = readBase(**rope, "rope_theta", base))
-      return error;
-  }
   for (llvm::StringRef key : {"rope_theta", "rotary_emb_base"})
     if (llvm::Error error = readBase(object, key, base))
       return error;
@@ -173,22 +185,14 @@ llvm::Error readByLayerType(const JsonObject &object, ModelConfig &config) {
       if (llvm::StringRef(entry.first) != kFull && llvm::StringRef(entry.first) != kSliding)
         return makeError((*rope)->where(entry.first) + " is not known: an object for each of \"" + kFull + "\" and \"" +
                          kSliding + "\" wanted");
-    for (auto [type, base] : {std::pair(kFull, &full), std::pair(kSliding, &sliding)}) {
-      llvm::Expected<std::optional<JsonObject>> each = (*rope)->child(type);
-      if (!each)
-        return each.takeError();
-      if (!*each)
-        continue;
-      if (llvm::Error error = checkAngles(**each))
+    for (auto [type, base] : {std::pair(kFull, &full), std::pair(kSliding, &sliding)})
+      if (llvm::Error error = readRopeAt(**rope, type, *base))
         return error;
-      if (llvm::Error error = checkShare(**each, "partial_rotary_factor", 1))
-        return error;
-      if (llvm::Error error = readBase(**each, "rope_theta", *base))
-        return error;
-      if (base->theta)
-        base->where = "rope_parameters." + type.str() + ".rope_theta";
-    }
   }
+  // Of old, for layers of both kinds.
+  for (Base *base : {&full, &sliding})
+    if (llvm::Error error = readRopeAt(object, "rope_scaling", *base))
+      return error;
   if (llvm::Error error = readBase(object, "global_rope_theta", full))
     return error;
   if (llvm::Error error = readBase(object, "local_rope_theta", sliding))

@@ -9,6 +9,7 @@ module {
   batten.stored "rank" in "" file "a.safetensors" : tensor<4x1xf32>
   batten.stored "int" in "" file "a.safetensors" : tensor<4xi64>
   batten.stored "fine" in "" file "a.safetensors" : tensor<4xf32>
+  // expected-error @+3 {{tensors that no weight names: "gone"}}
   // expected-error @+2 {{4 of 5 weights don't fit the checkpoint; the first: tensor "gone" of 2_Dense is missing from the checkpoint: [4] wanted}}
   // expected-error @+1 {{tensor "gone" of 2_Dense is missing from the checkpoint: [4] wanted}}
   batten.weight @gone from "gone" in "2_Dense" : tensor<4xf32>
@@ -27,6 +28,17 @@ module {
 module {
   // expected-error @+1 {{tensor "a" is missing from the checkpoint: [4] wanted}}
   batten.weight @a from "a" : tensor<4xf32>
+}
+
+// -----
+
+// Tensors that nothing asks for come first, so that the last line stays the first cause: a renaming shows both its names.
+module {
+  batten.stored "old" in "" file "a.safetensors" : tensor<4xf32>
+  batten.stored "w" in "2_Dense" file "a.safetensors" : tensor<4xf32>
+  // expected-error @+2 {{tensors that no weight names: "old", "2_Dense/w"}}
+  // expected-error @+1 {{tensor "new" is missing from the checkpoint: [4] wanted}}
+  batten.weight @a from "new" : tensor<4xf32>
 }
 
 // -----

@@ -27,6 +27,34 @@ TEST(RotaryConfigTest, ScaledOrPartialAnglesAreRefusedByTheirKey) {
   EXPECT_EQ(refusal(nomic({{"partial_rotary_factor", "1.0"}})), "(no error)");
 }
 
+TEST(RotaryConfigTest, RopeParametersAreReadOrRefusedWhereverTheyStand) {
+  for (auto spell : {gpt2Nomic, nomic, newGte, euroBert, rotaryXlmRoberta}) {
+    std::string base = R"({"rope_type": "default", "rope_theta": 7.0})";
+    auto alone = [&](const char *key, const std::string &value) {
+      Members changes = {{"rope_theta", ""}, {"rotary_emb_base", ""}, {"rope_parameters", ""}, {"rope_scaling", ""}};
+      changes[key] = value;
+      return spell(changes);
+    };
+    for (const char *key : {"rope_parameters", "rope_scaling"}) {
+      EXPECT_EQ(parsed(alone(key, base)).attention[0].ropeTheta, 7) << key;
+      expectParts(refusal(alone(key, R"({"full_attention": )" + base + "}")),
+                  {std::string(key) + ".full_attention is an object", "one base for all layers"});
+      expectParts(refusal(alone(key, R"({"factor": 8.0})")),
+                  {std::string(key) + ".factor is 8 without a rope_type", "1 wanted"});
+      EXPECT_EQ(refusal(alone(key, R"({"factor": 1.0})")), "(no error)");
+    }
+  }
+  expectParts(refusal(euroBert({{"rope_theta", "5.0"}, {"rope_scaling", R"({"rope_theta": 7.0})"}})),
+              {"rope_theta is 5 and rope_scaling.rope_theta is another"});
+  // For layers of both kinds.
+  expectParts(refusal(modernBert({{"rope_scaling", R"({"rope_theta": 7.0})"}})),
+              {"global_rope_theta is 160000 and rope_scaling.rope_theta is another"});
+  ModelConfig c = parsed(
+      modernBert({{"global_rope_theta", ""}, {"local_rope_theta", ""}, {"rope_scaling", R"({"rope_theta": 7.0})"}}));
+  for (const LayerAttention &each : c.attention)
+    EXPECT_EQ(each.ropeTheta, 7);
+}
+
 TEST(RotaryConfigTest, NomicIsOneModelInBothSpellings) {
   ModelConfig old = parsed(gpt2Nomic()), now = parsed(nomic());
   for (const ModelConfig &c : {old, now}) {
@@ -58,7 +86,7 @@ TEST(RotaryConfigTest, NomicIsOneModelInBothSpellings) {
   expectParts(refusal(gpt2Nomic({{"hidden_act", "\"gelu\""}})),
               {"hidden_act is the string \"gelu\" and activation_function is \"swiglu\"", "not clear"});
   expectParts(refusal(gpt2Nomic({{"rope_parameters", R"({"rope_theta": 10.0})"}})),
-              {"rotary_emb_base is 1000 and rope_theta is another", "not clear"});
+              {"rotary_emb_base is 1000 and rope_parameters.rope_theta is another", "not clear"});
   expectParts(refusal(gpt2Nomic({{"n_inner", "null"}})), {"n_inner: null found, an integer"});
 }
 
