@@ -153,8 +153,10 @@ LogicalResult RopeOp::verify() {
   if (getHeadWidth() % 2)
     return emitOpError("head_width is ") << getHeadWidth() << ", rotated pairs need an even one";
   // rope_c4
-  if (!getTheta().isFinite() || getTheta().isNegative() || getTheta().isZero())
-    return emitOpError("theta must be finite and above 0, found ") << getTheta().convertToFloat();
+  for (auto [what, number] :
+       {std::pair<StringRef, std::optional<APFloat>>{"theta", getTheta()}, {"divisor", getDivisor()}})
+    if (number && (!number->isFinite() || number->isNegative() || number->isZero()))
+      return emitOpError() << what << " must be finite and above 0, found " << number->convertToFloat();
   return success();
 }
 DictionaryAttr RopeOp::getKernelKey() {

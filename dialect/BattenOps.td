@@ -154,20 +154,20 @@ def Batten_RopeOp : Batten_KernelOp<"rope", ["getOverwritableOperand"], [AllType
   let summary = "rotary embedding of the queries and keys of `[q | k | v]` rows";
   let description = [{
     Position p counts from the sequence's start. Elements (j, j + head_width / 2) of each head of q and k turn by
-    p * theta^(-2j / head_width): lo' = lo cos - hi sin, hi' = hi cos + lo sin; v stays. Cosines and sines are a table made
+    p * theta^(-2j / head_width) / divisor: lo' = lo cos - hi sin, hi' = hi cos + lo sin; v stays. Cosines and sines are a table made
     at compile time, frequency and angle rounded to f32 as PyTorch does, as long as the largest bucket.
 
     - (C1) heads, kv_heads and head_width are at least 1 (ODS); heads is a multiple of kv_heads.
     - (C2) qkv is (heads + 2 * kv_heads) * head_width wide.
     - (C3) head_width is even.
-    - (C4) theta is finite and above 0.
+    - (C4) theta and the divisor, 1 where it is not given, are finite and above 0.
   }];
   let arguments = (ins Batten_TokenRows:$qkv, Batten_SegmentsType:$segments, Batten_Count:$heads,
-      OptionalAttr<Batten_Count>:$kv_heads, Batten_Count:$head_width, F32Attr:$theta);
+      OptionalAttr<Batten_Count>:$kv_heads, Batten_Count:$head_width, F32Attr:$theta, OptionalAttr<F32Attr>:$divisor);
   let results = (outs Batten_TokenRows:$result);
   let assemblyFormat = [{
-    $qkv `,` $segments `heads` $heads (`kv_heads` $kv_heads^)? `head_width` $head_width `theta` $theta attr-dict `:`
-    type($qkv)
+    $qkv `,` $segments `heads` $heads (`kv_heads` $kv_heads^)? `head_width` $head_width `theta` $theta
+    (`divisor` $divisor^)? attr-dict `:` type($qkv)
   }];
   let hasVerifier = 1;
 }

@@ -96,10 +96,16 @@ OptionalParseResult parseExprIfAny(AsmParser &parser, Attribute &expr, unsigned 
   if (parser.parseLParen())
     return ParseResult(failure());
   if (kind == ExprKind::rope) {
-    FloatAttr theta;
-    if (parser.parseAttribute(theta, Float32Type::get(parser.getContext())))
+    SmallVector<Attribute> numbers;
+    if (parser.parseCommaSeparatedList([&]() -> ParseResult {
+          FloatAttr number;
+          if (parser.parseAttribute(number, Float32Type::get(parser.getContext())))
+            return failure();
+          numbers.push_back(number);
+          return success();
+        }))
       return ParseResult(failure());
-    parameter = theta;
+    parameter = ArrayAttr::get(parser.getContext(), numbers);
   } else if (parseOne()) {
     return ParseResult(failure());
   }

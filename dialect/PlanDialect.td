@@ -30,16 +30,17 @@ def Plan_ExprAttr : AttrDef<Plan_Dialect, "Expr"> {
   let summary = "what the packer computes from checkpoint tensors";
   let description = [{
     Operands are expressions or symbols of `batten.weight`. `parameter` is the factor of scale (f32), the element type of
-    cast or the theta of rope (f32), which reads no tensor: row p of its table is the cosines, then the sines, of
-    p * theta^(-2j / cols).
+    cast or the theta and divisor of rope (an array of one or two f32), which reads no tensor: row p of its table is the
+    cosines, then the sines, of p * theta^(-2j / cols) / divisor.
 
     - (C1) scale, transpose and cast have one operand, concat at least one, rope none; an operand is a symbol or an
       expression.
-    - (C2) scale has a finite f32 factor, rope one above 0, cast a type among f32, f16, bf16; the others have no parameter.
+    - (C2) scale has a finite f32 factor, rope one or two above 0, cast a type among f32, f16, bf16; the others have no parameter.
 
     ```mlir
     concat(@l0.q.w, scale(@l0.k.w, 5.0e-01), transpose(@l0.v.w), cast(@l0.x.w, f32))
     rope(1.6e+05)
+    rope(1.6e+05, 2.0e+00)
     ```
   }];
   let parameters = (ins EnumParameter<Plan_ExprKind>:$kind, ArrayRefParameter<"::mlir::Attribute">:$operands,

@@ -18,8 +18,10 @@ void plan::printExpr(AsmPrinter &printer, Attribute expr) {
   printer << stringifyExprKind(compound.getKind()) << '(';
   llvm::interleaveComma(compound.getOperands(), printer, [&](Attribute operand) { printExpr(printer, operand); });
   if (auto factor = dyn_cast_or_null<FloatAttr>(compound.getParameter())) {
-    printer << (compound.getOperands().empty() ? "" : ", ");
+    printer << ", ";
     printer.printAttributeWithoutType(factor);
+  } else if (auto numbers = dyn_cast_or_null<ArrayAttr>(compound.getParameter())) {
+    llvm::interleaveComma(numbers, printer, [&](Attribute number) { printer.printAttributeWithoutType(number); });
   } else if (auto elem = dyn_cast_or_null<TypeAttr>(compound.getParameter())) {
     printer << ", " << elem.getValue();
   }
@@ -40,11 +42,17 @@ LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, Exp
     if (!factor || !factor.getType().isF32() || !factor.getValue().isFinite())
       return emitError() << "scale needs a finite f32 factor";
     return success();
-  case ExprKind::rope:
-    if (!factor || !factor.getType().isF32() || !factor.getValue().isFinite() || factor.getValue().isNegative() ||
-        factor.getValue().isZero())
-      return emitError() << "rope needs a finite f32 theta above 0";
+  case ExprKind::rope: {
+    auto isPositive = [](Attribute attribute) {
+      auto number = dyn_cast<FloatAttr>(attribute);
+      return number && number.getType().isF32() && number.getValue().isFinite() && !number.getValue().isNegative() &&
+             !number.getValue().isZero();
+    };
+    auto numbers = dyn_cast_or_null<ArrayAttr>(parameter);
+    if (!numbers || numbers.empty() || numbers.size() > 2 || !llvm::all_of(numbers, isPositive))
+      return emitError() << "rope needs a finite f32 theta above 0, and perhaps such a divisor";
     return success();
+  }
   case ExprKind::cast:
     if (!elem || !isWeightElem(elem.getValue()))
       return emitError() << "cast needs a type among f32, f16 and bf16";

@@ -37,7 +37,10 @@ layout::WeightExpr exprOf(Attribute attribute, SymbolTable &symbols) {
   auto compound = cast<plan::ExprAttr>(attribute);
   if (compound.getKind() == plan::ExprKind::rope) { // its shape is the entry's
     expr.kind = Kind::Rope;
-    expr.theta = cast<FloatAttr>(compound.getParameter()).getValue().convertToFloat();
+    auto numbers = cast<ArrayAttr>(compound.getParameter()).getAsRange<FloatAttr>();
+    expr.theta = (*numbers.begin()).getValue().convertToFloat();
+    for (FloatAttr divisor : llvm::drop_begin(numbers))
+      expr.divisor = divisor.getValue().convertToFloat();
     return expr;
   }
   for (Attribute operand : compound.getOperands())

@@ -227,6 +227,7 @@ EncoderLayerSpec Encoder::layerSpec(int64_t index) const {
   spec.kvHeads = config.kvHeads;
   spec.headWidth = config.headWidth;
   spec.ropeTheta = config.attention[index].ropeTheta;
+  spec.ropeDivisor = config.attention[index].ropeDivisor;
   spec.window = config.attention[index].window;
   spec.activation = *symbolizeActivation(config.activation);
   return spec;

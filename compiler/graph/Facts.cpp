@@ -48,7 +48,11 @@ static void addRopeFacts(Facts &facts, const ModelConfig &config, Defaulted defa
   if (config.family->rope == RopeLayout::None || config.attention.empty())
     return;
   if (config.family->rope == RopeLayout::OneTheta) {
-    facts.emplace_back("rotary base", defaulted("rope_theta", realText(config.attention.front().ropeTheta)));
+    const LayerAttention &each = config.attention.front();
+    facts.emplace_back("rotary base", defaulted("rope_theta", realText(each.ropeTheta)));
+    if (each.ropeDivisor != 1)
+      facts.emplace_back("rotary angles", "scaled as rope_scaling says: divided by " + realText(each.ropeDivisor) +
+                                              ", and the base includes its factor");
     return;
   }
   for (bool window : {false, true}) {

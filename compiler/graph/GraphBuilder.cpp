@@ -156,7 +156,9 @@ Value GraphBuilder::attention(Value x, const EncoderLayerSpec &spec) {
   IntegerAttr window = spec.window < 0 ? IntegerAttr() : body.getI64IntegerAttr(spec.window);
   if (spec.ropeTheta > 0)
     qkv = RopeOp::create(body, at(spec.label + ".rope"), qkv, segments, heads, kvHeads, headWidth,
-                         body.getF32FloatAttr(static_cast<float>(spec.ropeTheta)));
+                         body.getF32FloatAttr(static_cast<float>(spec.ropeTheta)),
+                         spec.ropeDivisor == 1 ? FloatAttr()
+                                               : body.getF32FloatAttr(static_cast<float>(spec.ropeDivisor)));
   auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec.headWidth)));
   Value attended = AttentionOp::create(body, at(spec.label + ".attn"), qkv, segments, heads, kvHeads, headWidth, window,
                                        body.getF32FloatAttr(scale));

@@ -60,7 +60,8 @@ struct EncoderLayerSpec {
   NormSpec outputNorm;
   int64_t heads = 0, kvHeads = 0, headWidth = 0;
   double ropeTheta = 0; ///< 0: no rotary embedding
-  int64_t window = -1;  ///< keys on either side; -1: all of the sequence
+  double ropeDivisor = 1;
+  int64_t window = -1; ///< keys on either side; -1: all of the sequence
   Activation activation = Activation::none;
 };
 

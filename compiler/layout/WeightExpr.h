@@ -42,7 +42,7 @@ enum class Layout : uint32_t { Table = 1, Vector = 2, Panels = 3 };
 ///   Scale      operands[0] times scale, rounded once to f32
 ///   Transpose  operands[0] with rows and columns exchanged
 ///   Cast       operands[0] as elem; the packer stores F32 only, so F32 is the only one it takes
-///   Rope       no operand: row p is cos(p f_0) .. cos(p f_(cols/2 - 1)), then the sines, f_j = theta^(-2j / cols). As PyTorch
+///   Rope       no operand: row p is cos(p f_0) .. cos(p f_(cols/2 - 1)), then the sines, f_j = theta^(-2j / cols) / divisor. As PyTorch
 ///              does, exponent, power, frequency and angle are rounded to f32 one after the other; the functions of the
 ///              angle are rounded once
 struct WeightExpr {
@@ -52,7 +52,7 @@ struct WeightExpr {
   std::string dir;
   std::string tensor;
   float scale = 1.0f;
-  float theta = 0.0f;
+  float theta = 0.0f, divisor = 1.0f;
   Elem elem = Elem::F32;
   std::vector<WeightExpr> operands;
   int64_t rows = 0;

@@ -203,7 +203,8 @@ static void ropeRows(const WeightExpr &expr, int64_t first, int64_t count, float
   for (int64_t j = 0; j < half; ++j) {
     float exponent = static_cast<float>(2 * j) / static_cast<float>(expr.cols);
     frequency[static_cast<size_t>(j)] =
-        1.0f / static_cast<float>(std::pow(static_cast<double>(expr.theta), static_cast<double>(exponent)));
+        1.0f / static_cast<float>(std::pow(static_cast<double>(expr.theta), static_cast<double>(exponent))) /
+        expr.divisor;
   }
   for (int64_t row = first; row < first + count; ++row, out += expr.cols)
     for (int64_t j = 0; j < half; ++j) {

@@ -221,7 +221,10 @@ private:
                                             static_cast<int64_t>(rope.getHeadWidth()), Type(builder.getF32Type()));
     if (!type)
       return {};
-    auto expr = plan::ExprAttr::get(context, plan::ExprKind::rope, {}, rope.getThetaAttr());
+    SmallVector<Attribute> numbers{rope.getThetaAttr()};
+    if (rope.getDivisor())
+      numbers.push_back(rope.getDivisorAttr());
+    auto expr = plan::ExprAttr::get(context, plan::ExprKind::rope, {}, builder.getArrayAttr(numbers));
     return reference(weights.get(expr, type, "rope", rope.getLoc()), rope.getLoc());
   }
 

@@ -101,7 +101,8 @@ constexpr ConfigFamily jina(llvm::StringLiteral modelType, llvm::StringLiteral c
 }
 
 /// GTE: `new` is how checkpoints with code of their own call it.
-constexpr ConfigFamily gte(llvm::StringLiteral modelType, llvm::StringLiteral className, double theta) {
+constexpr ConfigFamily gte(llvm::StringLiteral modelType, llvm::StringLiteral className, double theta,
+                           bool ntkScaling = false) {
   return {.modelType = modelType,
           .className = className,
           .names = "gte",
@@ -112,6 +113,7 @@ constexpr ConfigFamily gte(llvm::StringLiteral modelType, llvm::StringLiteral cl
           .tokenTypesMayBeNone = true,
           .rope = RopeLayout::OneTheta,
           .theta = theta,
+          .ntkScaling = ntkScaling,
           .gating = Gating::Always,
           .upBias = kOff,
           .positionTypes = kRotary,
@@ -211,7 +213,7 @@ const ConfigFamily kFamilies[] = {
      .positionTypes = kRotary,
      .refused = kNomicRefused},
     gte("gte", "Gte", 160000),
-    gte("new", "New", 10000),
+    gte("new", "New", 10000, /*ntkScaling=*/true),
     {.modelType = "eurobert",
      .className = "EuroBert",
      .names = "eurobert",

@@ -76,6 +76,9 @@ struct ConfigFamily {
   RopeLayout rope = RopeLayout::None;
   double theta = 0, localTheta = 0;      ///< defaults
   llvm::StringLiteral ropeFraction = ""; ///< key of the share of a head that is rotated; absent means 0
+  /// rope_scaling of type ntk, with a factor f: the base is multiplied by f and the angles divided by f^(2 / head width), for
+  /// sequences of any length. Source: the code that "new" checkpoints bring along.
+  bool ntkScaling = false;
   /// The base changes with the sequence's length where rotary_scaling_factor is set, but only beyond max_trained_positions.
   bool lengthScaling = false;
   Gating gating = Gating::Never;             ///< of the layers' inner linear layer

@@ -1,5 +1,5 @@
-// Rotary bases and windows of each layer; see ConfigReading.h. Computed are angles p * theta^(-2j / width) of the pairs
-// (j, j + width / 2) of a whole head; whatever else a config asks for is refused by its key.
+// Rotary bases and windows of each layer; see ConfigReading.h. Computed are angles p * theta^(-2j / width) / divisor of the
+// pairs (j, j + width / 2) of a whole head; whatever else a config asks for is refused by its key.
 //
 // Spellings of one base: rope_parameters.rope_theta (transformers 5), rope_theta or rope_scaling.rope_theta (transformers 4),
 // rotary_emb_base (code of the checkpoint's own). Of one base for each kind of layer: rope_parameters.full_attention and
@@ -129,16 +129,51 @@ double orDefault(ModelConfig &config, const Base &base, llvm::StringRef key, dou
   return base.theta.value_or(fallback);
 }
 
+/// The factor of ntk scaling; nothing where the config asks for none or the family has none. Errors: no factor, or one below
+/// 1; mixed_b, which scales each pair of columns another way.
+llvm::Expected<std::optional<double>> readNtkFactor(const JsonObject &object, const ModelConfig &config) {
+  llvm::Expected<std::optional<JsonObject>> scaling = object.child("rope_scaling");
+  if (!scaling)
+    return scaling.takeError();
+  if (!config.family->ntkScaling || !*scaling)
+    return std::nullopt;
+  llvm::Expected<std::optional<std::string>> type = (*scaling)->string("type");
+  if (!type)
+    return type.takeError();
+  if (type->value_or("") != "ntk")
+    return std::nullopt;
+  if ((*scaling)->has("mixed_b"))
+    return makeError((*scaling)->where("mixed_b") +
+                     " is set: angles scaled pair by pair are not computed, null wanted");
+  llvm::Expected<std::optional<double>> factor = (*scaling)->number("factor");
+  if (!factor)
+    return factor.takeError();
+  if (!(factor->value_or(0) >= 1 && std::isfinite(static_cast<float>(**factor))))
+    return makeError((*scaling)->where("factor") +
+                     (*factor ? ": " + describeJson(*(*scaling)->raw().get("factor")) + " found" : " is missing") +
+                     ", a number of at least 1 wanted");
+  return *factor;
+}
+
 llvm::Error readOneTheta(const JsonObject &object, ModelConfig &config) {
   Base base;
+  llvm::Expected<std::optional<double>> factor = readNtkFactor(object, config);
+  if (!factor)
+    return factor.takeError();
   for (llvm::StringRef key : {"rope_parameters", "rope_scaling"})
-    if (llvm::Error error = readRopeAt(object, key, base))
-      return error;
+    if (key != "rope_scaling" || !*factor)
+      if (llvm::Error error = readRopeAt(object, key, base))
+        return error;
   for (llvm::StringRef key : {"rope_theta", "rotary_emb_base"})
     if (llvm::Error error = readBase(object, key, base))
       return error;
   double theta = orDefault(config, base, "rope_theta", config.family->theta);
-  config.attention.assign(config.layers, {theta, -1});
+  LayerAttention attention{theta, -1};
+  if (*factor && **factor > 1) { // the code leaves a factor of 1 alone
+    attention.ropeTheta = theta * **factor;
+    attention.ropeDivisor = std::pow(**factor, 2.0 / static_cast<double>(config.headWidth));
+  }
+  config.attention.assign(config.layers, attention);
   return llvm::Error::success();
 }
 

@@ -40,8 +40,9 @@ enum class ModelHead { None, SequenceClassification, TokenClassification };
 
 /// How a layer's attention tells positions, and how far it looks.
 struct LayerAttention {
-  double ropeTheta = 0; ///< base of the rotary angles; 0: none
-  int64_t window = -1;  ///< keys on either side beside the token itself; -1: all of the sequence
+  double ropeTheta = 0;   ///< base of the rotary angles; 0: none
+  int64_t window = -1;    ///< keys on either side beside the token itself; -1: all of the sequence
+  double ropeDivisor = 1; ///< of the rotary angles
   bool operator==(const LayerAttention &other) const = default;
 };
 

@@ -178,13 +178,13 @@ module attributes {batten.version = 1 : i32} {
   // As many heads of keys and values as of queries, or fewer.
   // CHECK-LABEL: batten.graph @rope
   // CHECK: batten.rope %{{.*}}, %{{.*}} heads 1 head_width 2 theta 1.600000e+05 : tensor<?x6xf32, #tokens>
-  // CHECK: batten.rope %{{.*}}, %{{.*}} heads 2 kv_heads 1 head_width 2 theta 3.000000e+02 : tensor<?x8xf32, #tokens>
+  // CHECK: batten.rope %{{.*}}, %{{.*}} heads 2 kv_heads 1 head_width 2 theta 3.000000e+02 divisor 1.500000e+00 : tensor<?x8xf32, #tokens>
   batten.graph @rope(%ids: !batten.ids, %seg: !batten.segments) -> (x: tensor<?x8xf32, #tokens>) {
     %t = batten.param @table : tensor<20x8xf32>
     %x = batten.embed %ids, %t : tensor<20x8xf32>
     %0 = batten.slice %x begin 0 width 6 : tensor<?x8xf32, #tokens>
     %1 = batten.rope %0, %seg heads 1 head_width 2 theta 160000.0 : tensor<?x6xf32, #tokens>
-    %2 = batten.rope %x, %seg heads 2 kv_heads 1 head_width 2 theta 300.0 : tensor<?x8xf32, #tokens>
+    %2 = batten.rope %x, %seg heads 2 kv_heads 1 head_width 2 theta 300.0 divisor 1.5 : tensor<?x8xf32, #tokens>
     batten.return %2 : tensor<?x8xf32, #tokens>
   }
 

@@ -106,6 +106,19 @@ batten.graph @rope_c4(%ids: !batten.ids, %seg: !batten.segments) -> (x: tensor<?
 
 // -----
 
+// rope_c4: divisor.
+#tokens = #batten.rows<tokens>
+batten.weight @table from "t" : tensor<20x8xf32>
+batten.graph @rope_c4(%ids: !batten.ids, %seg: !batten.segments) -> (x: tensor<?x8xf32, #tokens>) {
+  %t = batten.param @table : tensor<20x8xf32>
+  %x = batten.embed %ids, %t : tensor<20x8xf32>
+  // expected-error @+1 {{divisor must be finite and above 0, found 0}}
+  %y = batten.rope %x, %seg heads 2 kv_heads 1 head_width 2 theta 2.0 divisor 0.0 : tensor<?x8xf32, #tokens>
+  batten.return %x : tensor<?x8xf32, #tokens>
+}
+
+// -----
+
 // gated_c1.
 #tokens = #batten.rows<tokens>
 batten.weight @table from "t" : tensor<20x8xf32>

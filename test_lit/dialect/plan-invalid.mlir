@@ -84,26 +84,38 @@ plan.packed @p transpose(@w, 2.0) : !plan.panels<4x8xf32>
 // -----
 
 // expr_c2: rope, zero.
-// expected-error @+1 {{rope needs a finite f32 theta above 0}}
+// expected-error @+1 {{rope needs a finite f32 theta above 0, and perhaps such a divisor}}
 plan.packed @p rope(0.0) : !plan.table<8x4xf32>
 
 // -----
 
 // expr_c2: rope, negative.
-// expected-error @+1 {{rope needs a finite f32 theta above 0}}
+// expected-error @+1 {{rope needs a finite f32 theta above 0, and perhaps such a divisor}}
 plan.packed @p rope(-2.0) : !plan.table<8x4xf32>
 
 // -----
 
 // expr_c2: rope, infinite.
-// expected-error @+1 {{rope needs a finite f32 theta above 0}}
+// expected-error @+1 {{rope needs a finite f32 theta above 0, and perhaps such a divisor}}
 plan.packed @p rope(0x7F800000) : !plan.table<8x4xf32>
 
 // -----
 
 // expr_c2: rope, no number.
-// expected-error @+1 {{rope needs a finite f32 theta above 0}}
+// expected-error @+1 {{rope needs a finite f32 theta above 0, and perhaps such a divisor}}
 plan.packed @p rope(0x7FC00000) : !plan.table<8x4xf32>
+
+// -----
+
+// expr_c2: rope, divisor.
+// expected-error @+1 {{rope needs a finite f32 theta above 0, and perhaps such a divisor}}
+plan.packed @p rope(1.0, 0.0) : !plan.table<8x4xf32>
+
+// -----
+
+// expr_c2: rope, three numbers.
+// expected-error @+1 {{rope needs a finite f32 theta above 0, and perhaps such a divisor}}
+plan.packed @p rope(1.0, 1.0, 1.0) : !plan.table<8x4xf32>
 
 // -----
 

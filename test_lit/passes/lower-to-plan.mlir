@@ -109,7 +109,7 @@ module {
 // rotates: @wide's is no such lane. It goes in front of the rows.
 // CHECK-LABEL: batten.stage @wide
 // CHECK: plan.packed @rope.table rope(1.000000e+04) : !plan.table<64x2xf32>
-// CHECK: plan.packed @rope.table.2 rope(3.000000e+02) : !plan.table<64x2xf32>
+// CHECK: plan.packed @rope.table.2 rope(3.000000e+02, 1.500000e+00) : !plan.table<64x2xf32>
 // CHECK-NOT: plan.packed @rope
 // CHECK: plan.program @a
 // CHECK: %[[R:.*]] = plan.weight @rope.table : !plan.table<64x2xf32>
@@ -132,7 +132,7 @@ module {
     %t = batten.param @t : tensor<20x8xf32>
     %x = batten.embed %ids, %t : tensor<20x8xf32>
     %0 = batten.rope %x, %seg heads 2 kv_heads 1 head_width 2 theta 10000.0 : !x
-    %1 = batten.rope %0, %seg heads 2 kv_heads 1 head_width 2 theta 300.0 : !x
+    %1 = batten.rope %0, %seg heads 2 kv_heads 1 head_width 2 theta 300.0 divisor 1.5 : !x
     %2 = batten.rope %1, %seg heads 2 kv_heads 1 head_width 2 theta 10000.0 : !x
     batten.return %2 : !x
   }

@@ -2,13 +2,15 @@
 // biases, and what is refused by its key.
 #include "tests/spec/ConfigTexts.h"
 
+#include <cmath>
+
 using namespace batten;
 using namespace batten::test;
 
 TEST(RotaryConfigTest, ScaledOrPartialAnglesAreRefusedByTheirKey) {
   for (auto spell : {modernBert, gpt2Nomic, nomic, newGte, euroBert, rotaryXlmRoberta}) {
-    expectParts(refusal(spell({{"rope_scaling", R"({"type": "ntk", "factor": 2.0})"}})),
-                {"dir/config.json: rope_scaling.type \"ntk\" is not computed", "\"default\" wanted"});
+    expectParts(refusal(spell({{"rope_scaling", R"({"type": "dynamic", "factor": 2.0})"}})),
+                {"dir/config.json: rope_scaling.type \"dynamic\" is not computed", "\"default\" wanted"});
     expectParts(refusal(spell({{"rope_scaling", R"({"rope_type": "linear", "factor": 2.0})"}})),
                 {"rope_scaling.rope_type \"linear\""});
     EXPECT_EQ(refusal(spell({{"rope_scaling", R"({"rope_type": "default"})"}})), "(no error)");
@@ -53,6 +55,24 @@ TEST(RotaryConfigTest, RopeParametersAreReadOrRefusedWhereverTheyStand) {
       modernBert({{"global_rope_theta", ""}, {"local_rope_theta", ""}, {"rope_scaling", R"({"rope_theta": 7.0})"}}));
   for (const LayerAttention &each : c.attention)
     EXPECT_EQ(each.ropeTheta, 7);
+}
+
+TEST(RotaryConfigTest, NtkScalingIsWhatNewCheckpointsHave) {
+  ModelConfig plain = parsed(newGte({{"rope_theta", "20000"}}));
+  ModelConfig scaled =
+      parsed(newGte({{"rope_theta", "20000"}, {"rope_scaling", R"({"factor": 8.0, "type": "ntk", "mixed_b": null})"}}));
+  EXPECT_EQ(plain.attention[0], (LayerAttention{20000, -1}));
+  EXPECT_EQ(scaled.attention[0].ropeTheta, 160000);
+  EXPECT_EQ(scaled.attention[0].ropeDivisor, std::pow(8.0, 2.0 / static_cast<double>(scaled.headWidth)));
+  EXPECT_EQ(parsed(newGte({{"rope_scaling", R"({"factor": 1, "type": "ntk"})"}})).attention[0].ropeDivisor, 1);
+  expectParts(refusal(newGte({{"rope_scaling", R"({"type": "ntk"})"}})), {"rope_scaling.factor is missing"});
+  expectParts(refusal(newGte({{"rope_scaling", R"({"type": "ntk", "factor": 0.5})"}})),
+              {"rope_scaling.factor: 0.5 found", "at least 1 wanted"});
+  expectParts(refusal(newGte({{"rope_scaling", R"({"type": "ntk", "factor": 2, "mixed_b": 0.6})"}})),
+              {"rope_scaling.mixed_b is set"});
+  for (auto spell : {nomic, euroBert, modernBert}) // other families' code has no such scaling
+    expectParts(refusal(spell({{"rope_scaling", R"({"type": "ntk", "factor": 2.0})"}})),
+                {"rope_scaling.type \"ntk\" is not computed"});
 }
 
 TEST(RotaryConfigTest, NomicIsOneModelInBothSpellings) {
