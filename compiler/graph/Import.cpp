@@ -75,6 +75,10 @@ llvm::Expected<ImportedModel> importGraph(MLIRContext &context, llvm::StringRef 
                                            : readModelDirConfig(modelDir);
   if (!config)
     return config.takeError();
+  if (*modules && config->decisionLayers)
+    return makeError(
+        modelDir + ": modules.json is there, and " + config->path +
+        " has head_layers: whether sentences are embedded or decisions made is not clear; move one of them away");
   int64_t embeddingColumns = 0;
   if (*modules && !(*modules)->modules.empty()) {
     llvm::Expected<int64_t> width = embeddingWidth(**modules, config->hiddenSize);

@@ -128,3 +128,11 @@ TEST_F(DecisionTest, LanesThatReadMarkersHaveAStageOfTheirOwn) {
   EXPECT_EQ(spec.lanes[1].stage, "state");
   EXPECT_EQ(spec.lanes[2].stage, "state");
 }
+
+TEST_F(DecisionTest, SentenceModulesAroundADecisionCheckpointAreRefused) {
+  TempDir dir;
+  copyGolden("laya-tiny-a", dir);
+  dir.write("modules.json",
+            R"([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}])");
+  expectParts(refusal(dir.path()), {"modules.json is there", "config.json has head_layers", "is not clear"});
+}

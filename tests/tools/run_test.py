@@ -318,6 +318,7 @@ class RunLinesTest(Case):
             "ids is missing": "{}",
             "ids is a number, an array is wanted": '{"ids": 1}',
             "ids[1] is a fraction": '{"ids": [1, 1.5]}',
+            "ids[1] is 4294967296, past 32 bits": '{"ids": [1, 4294967296.0]}',
             "ids[0] is 4294967296, past 32 bits": '{"ids": [4294967296]}',
             "ids[0] is 1.1805916207174113e+21, past 32 bits": '{"ids": [1180591620717411303424]}',
             'unknown key "tpyes"; did you mean types?': '{"ids": [1], "tpyes": [0]}',
@@ -335,6 +336,10 @@ class RunLinesTest(Case):
                 result = batten("run", SENTENCE, "--jsonl", stdin='{"ids": [1]}\n{"ids": [2]}\n' + line + '\n{"ids": [3]}\n')
                 self.assertRefused(result, "line 3: ", reason, stdout=None)
                 self.assertEqual(2, len(result.stdout.splitlines()))
+
+    def test_whole_numbers_may_be_written_as_floats(self):
+        lines = self.assertOk(batten("run", SENTENCE, "--jsonl", stdin='{"ids": [1, 2]}\n{"ids": [1.0, 2e0]}\n')).stdout.splitlines()
+        self.assertEqual(lines[0], lines[1])
 
     def test_a_closed_standard_input_is_not_the_bundle(self):
         result = run("sh", "-c", '"$0" run "$1" --jsonl <&-', BATTEN, SENTENCE)

@@ -82,6 +82,8 @@ int32_t readNumber(const json &value, const std::string &where) {
   bool tooLong = value.is_number_float() && std::abs(value.get<double>()) >= 0x1p63; // digits past 64 bits, or 1e30
   if (tooLong)
     fail(where + " is " + value.dump() + ", past 32 bits");
+  if (value.is_number_float() && value.get<double>() == std::trunc(value.get<double>())) // 1.0, as some writers have it
+    return readNumber(json(static_cast<int64_t>(value.get<double>())), where);
   if (!value.is_number_integer())
     fail(where + " is " + typeWord(value) + ", a whole number is wanted");
   bool large = value.is_number_unsigned() ? value.get<uint64_t>() > std::numeric_limits<int32_t>::max()
