@@ -78,19 +78,17 @@ private:
   bool ended = false;
 };
 
+/// A whole number, also where it is written as 1.0, as some writers do.
 int32_t readNumber(const json &value, const std::string &where) {
-  bool tooLong = value.is_number_float() && std::abs(value.get<double>()) >= 0x1p63; // digits past 64 bits, or 1e30
-  if (tooLong)
-    fail(where + " is " + value.dump() + ", past 32 bits");
-  if (value.is_number_float() && value.get<double>() == std::trunc(value.get<double>())) // 1.0, as some writers have it
-    return readNumber(json(static_cast<int64_t>(value.get<double>())), where);
-  if (!value.is_number_integer())
+  if (!value.is_number())
     fail(where + " is " + typeWord(value) + ", a whole number is wanted");
-  bool large = value.is_number_unsigned() ? value.get<uint64_t>() > std::numeric_limits<int32_t>::max()
-                                          : value.get<int64_t>() < std::numeric_limits<int32_t>::min();
-  if (large)
+  // Doubles hold every number of 32 bits exactly; what is past them need not be exact.
+  double number = value.get<double>();
+  if (std::abs(number) < 0x1p63 && number != std::trunc(number))
+    fail(where + " is " + typeWord(value) + ", a whole number is wanted");
+  if (!(number >= std::numeric_limits<int32_t>::min() && number <= std::numeric_limits<int32_t>::max()))
     fail(where + " is " + value.dump() + ", past 32 bits");
-  return value.get<int32_t>();
+  return static_cast<int32_t>(number);
 }
 
 std::vector<int32_t> readNumbers(const json &value, const std::string &where) {
