@@ -318,7 +318,7 @@ class RunLinesTest(Case):
             "ids is missing": "{}",
             "ids is a number, an array is wanted": '{"ids": 1}',
             "ids[1] is a fraction": '{"ids": [1, 1.5]}',
-            "ids[1] is 4294967296, past 32 bits": '{"ids": [1, 4294967296.0]}',
+            "ids[1] is 4294967296.0, past 32 bits": '{"ids": [1, 4294967296.0]}',
             "ids[0] is 4294967296, past 32 bits": '{"ids": [4294967296]}',
             "ids[0] is 1.1805916207174113e+21, past 32 bits": '{"ids": [1180591620717411303424]}',
             'unknown key "tpyes"; did you mean types?': '{"ids": [1], "tpyes": [0]}',
