@@ -19,8 +19,6 @@ constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxWidth = 1 << 24;
 constexpr unsigned kMaxExprDepth = 8; // of a text: deeper ones could exhaust the parser's stack
 
-bool isWeightElem(Type type) { return type.isF32() || type.isF16() || type.isBF16(); }
-
 void printMatrixShape(AsmPrinter &printer, int64_t rows, int64_t cols, Type elem) {
   printer << rows << 'x' << cols << 'x' << elem;
 }

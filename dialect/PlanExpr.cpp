@@ -9,8 +9,6 @@ using namespace mlir;
 using namespace batten;
 using namespace batten::plan;
 
-static bool isWeightElem(Type type) { return type.isF32() || type.isF16() || type.isBF16(); }
-
 void plan::printExpr(AsmPrinter &printer, Attribute expr) {
   if (auto symbol = dyn_cast<FlatSymbolRefAttr>(expr))
     return printer.printSymbolName(symbol.getValue());

@@ -1,10 +1,13 @@
-// The text of weight expressions, for the parts of the plan dialect that print them.
+// What the plan dialect's files share of weight expressions: their text and their element types.
 #ifndef BATTEN_DIALECT_PLANEXPR_H
 #define BATTEN_DIALECT_PLANEXPR_H
 
 #include "dialect/PlanDialect.h"
 
 namespace batten::plan {
+
+/// Whether a weight may have this element type: f32, f16 or bf16.
+inline bool isWeightElem(mlir::Type type) { return type.isF32() || type.isF16() || type.isBF16(); }
 
 /// Prints `@l0.q.w` or `concat(..)`.
 void printExpr(mlir::AsmPrinter &printer, mlir::Attribute expr);
