@@ -3,7 +3,6 @@
 
     agree.py MODEL_DIR --batches FILE --bundle BUNDLE               outputs agree, or exit 1
     agree.py MODEL_DIR --batches FILE --recorded kime|out           the crates against outputs that the file holds
-    agree.py MODEL_DIR --batches FILE --bundle BUNDLE --bench       times and memory side by side, as Markdown
 
 x agrees with y where |x - y| <= 1e-5 |y| + 5e-6, the goldens' tolerance; y is the crates' value, or the recorded one.
 BUNDLE is MODEL_DIR compiled, with buckets that hold the batches. Needs numpy and safetensors.
@@ -17,13 +16,15 @@ from pathlib import Path
 import numpy
 from safetensors.numpy import load_file, save_file
 
-import speed
-
 ROOT = Path(__file__).parents[3]
 DRIVERS = [Path(__file__).parent / "kime/target" / build / "batten-peer-kime" for build in ("release", "native/release")]
 RELATIVE, ABSOLUTE = 1e-5, 5e-6
 OUTPUTS = {"decide": ("logits", "act"), "embed": ("pooled",)}
 INPUTS = {"decide": ("token_ids", "cu_seqlens", "markers", "cu_markers", "seq_types"), "embed": ("token_ids", "cu_seqlens")}
+
+
+def build_name(driver):
+    return "native" if "native" in driver.parts else "default"
 
 
 def run(*command):
@@ -140,17 +141,13 @@ def parse():
     parser.add_argument("--batten", type=Path, default=ROOT / "build/release/bin/batten", metavar="PROGRAM")
     parser.add_argument("--lane", dest="lanes", action="append", choices=OUTPUTS, help="both otherwise")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--bench", action="store_true")
-    parser.add_argument("--rounds", type=int, default=9, help="of --bench")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of --bench: time for each measurement")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="of --bench: each measurement as a line of JSON")
     options = parser.parse_args()
     options.lanes = options.lanes or list(OUTPUTS)
     options.kime = options.kime or [path for path in DRIVERS if path.exists()]
     if not options.kime:
         sys.exit(f"agree: error: {DRIVERS[0]} is not there; {DRIVERS[0].parents[2] / 'build.sh'} builds it")
-    if not options.bundle and (options.bench or not options.recorded):
-        parser.error("--bundle is needed" + ("" if options.bench else ", or --recorded"))
+    if not options.bundle and not options.recorded:
+        parser.error("--bundle is needed, or --recorded")
     return options
 
 
@@ -159,13 +156,10 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         work = Path(directory)
         cases = write_batches(options, work)
-        if options.bench:
-            speed.measure(options, work, {case: batch_path(work, case, "{}") for case in cases}, run)
-            return
         fine = True
         for driver in options.kime:
             answers = crates_outputs(options, driver, work)
-            title = f"{len(cases)} batches, {speed.threads(options)}, crates' {speed.build_name(driver)} build"
+            title = f"{len(cases)} batches, threads: {options.threads}, crates' {build_name(driver)} build"
             if options.recorded:
                 start = f"{options.recorded}/"
                 recorded = {case: {name[len(start):]: value for name, value in tensors.items() if name.startswith(start)}
