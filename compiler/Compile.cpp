@@ -76,28 +76,23 @@ private:
 };
 
 llvm::Error Compilation::chooseTargets() {
+  batten_elem math = elemNamed(model.spec.precision.math);
   std::vector<TargetSpec> wanted;
   for (const std::string &name : request.targets)
-    wanted.push_back({name, "f32", "f32", "--target"});
+    wanted.push_back({name, "", "", "--target"});
   if (wanted.empty())
     wanted = model.spec.targets;
   if (wanted.empty())
-    for (const std::string &name : knownTargets())
-      wanted.push_back({name, "f32", "f32", ""});
+    for (const std::string &name : defaultTargetNames(math))
+      wanted.push_back({name, "", "", ""});
   for (TargetSpec &target : wanted) {
-    if (!request.weights.empty())
-      target.weights = request.weights;
-    if (!request.math.empty())
-      target.math = request.math;
-    for (const std::string *choice : {&target.weights, &target.math})
-      if (*choice != "f32")
-        return makeError("target " + quoted(target.cpu) + ": " + quoted(*choice) +
-                         " is not supported by this version, only f32");
     if (llvm::any_of(targets, [&](const Target &other) { return other.name == target.cpu; }))
       return makeError("target " + quoted(target.cpu) + " is named twice");
     llvm::Expected<Target> found = lookupTarget(target.cpu);
     if (!found)
       return makeError((target.place.empty() ? "" : target.place + ": ") + llvm::toString(found.takeError()));
+    if (llvm::Error error = checkMath(*found, math))
+      return makeError((target.place.empty() ? "" : target.place + ": ") + llvm::toString(std::move(error)));
     targets.push_back(*found);
     summary.targets.push_back(found->name);
   }
@@ -117,8 +112,9 @@ llvm::Error Compilation::prepare() {
     return error;
   begin("lower", std::to_string(model.spec.lanes.size()) + " lanes");
   addStored(*model.module, *model.checkpoint);
-  if (llvm::Error error = context.run(*model.module, [](mlir::OpPassManager &manager) {
-        buildGraphPipeline(manager);
+  const Precision &precision = model.spec.precision;
+  if (llvm::Error error = context.run(*model.module, [&](mlir::OpPassManager &manager) {
+        buildGraphPipeline(manager, {precision.weights, precision.math});
         buildPlanPipeline(manager);
       }))
     return error;
@@ -171,7 +167,8 @@ llvm::Error Compilation::writeTarget(BundleSink &sink, uint32_t index, const Ker
   llvm::Expected<WrittenFile> file = writeImage(sink, target.name, image.bytes, image.codeOffset, image.codeBytes);
   if (!file)
     return file.takeError();
-  manifest.targets.push_back(manifestTarget(target, image, keep(std::move(*file), BATTEN_FILE_IMAGE)));
+  manifest.targets.push_back(
+      manifestTarget(target, model.spec.precision, image, keep(std::move(*file), BATTEN_FILE_IMAGE)));
   for (uint32_t lane = 0; lane < manifest.lanes.size(); ++lane) {
     auto program = model.module->lookupSymbol<plan::ProgramOp>(manifest.lanes[lane].name);
     uint32_t bucket = 0;

@@ -24,11 +24,11 @@ struct CompileProgress {
 struct CompileRequest {
   std::string input;                ///< a model directory, or a spec file (batten.toml)
   std::string output;               ///< NAME.batten; not read by compileToMemory
-  std::vector<std::string> targets; ///< "x86-64-v3", ..; empty: the spec's, or all that are known
+  std::vector<std::string> targets; ///< "x86-64-v3", ..; empty: the spec's, or all that gain in the math
   std::string bucketsFile;          ///< four-column table; empty: the spec's, or the default table
   std::vector<std::string> stages;  ///< "LANE=STAGE": the stage that a lane uses; otherwise the spec's, or by its name
-  std::string weights;              ///< storage; empty: the spec's, or f32
-  std::string math;                 ///< empty: the spec's, or f32
+  std::string weights;              ///< storage: f32, f16, bf16, i8; empty: the spec's, or what the math takes
+  std::string math;                 ///< f32, bf16, i8; empty: the spec's, or f32 (i8 with weights of i8)
   unsigned threads = 0;             ///< for the compiler itself; 0: one a target, at most the CPUs allowed
   bool selfTest = true;             ///< run the new bundle here once, to store its self-test
   std::function<void(const CompileProgress &)> progress; ///< may be empty; called on the caller's thread

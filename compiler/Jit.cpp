@@ -135,13 +135,7 @@ Executor &Executor::operator=(Executor &&) noexcept = default;
 Executor::~Executor() = default;
 
 llvm::Expected<Executor> Executor::create(const Options &options) {
-  llvm::Expected<Target> target = options.target.empty() ? hostTarget() : lookupTarget(options.target);
-  if (!target)
-    return target.takeError();
-  if (llvm::Error error = checkHostRuns(*target))
-    return std::move(error);
   auto state = std::make_unique<State>();
-  state->target = *target;
   state->profile = options.profile;
   if (options.pool)
     state->pool.emplace(*options.pool);
@@ -149,10 +143,19 @@ llvm::Expected<Executor> Executor::create(const Options &options) {
   request.input = options.input;
   request.bucketsFile = options.bucketsFile;
   request.stages = options.stages;
+  request.weights = options.weights;
+  request.math = options.math;
   llvm::Expected<LoadedModel> model = loadModel(state->context, request);
   if (!model)
     return model.takeError();
   state->model = std::move(*model);
+  batten_elem math = elemNamed(state->model.spec.precision.math);
+  llvm::Expected<Target> target = options.target.empty() ? hostTarget(math) : lookupTarget(options.target);
+  if (!target)
+    return target.takeError();
+  if (llvm::Error error = llvm::joinErrors(checkMath(*target, math), checkHostRuns(*target)))
+    return std::move(error);
+  state->target = *target;
   llvm::Expected<std::shared_ptr<Lanes>> lanes = Lanes::make(state->context, *state->model.module, state->model.spec,
                                                              *state->model.checkpoint, state->target, nullptr);
   if (!lanes)

@@ -25,11 +25,12 @@
 
 namespace batten::jit {
 
-/// What an executor is made from; input, bucketsFile and stages as CompileRequest has them.
+/// What an executor is made from; input, bucketsFile, stages, weights and math as CompileRequest has them.
 struct Options {
   std::string input;
   std::string bucketsFile;
   std::vector<std::string> stages;
+  std::string weights, math;
   std::string target;         ///< must run here; empty: the best that does
   const Pool *pool = nullptr; ///< shared; null: the calling thread only
   bool profile = false;       ///< time each step from the first run on

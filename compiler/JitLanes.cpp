@@ -21,11 +21,12 @@ llvm::Expected<std::shared_ptr<Lanes>> Lanes::make(LoweringContext &context, mli
                                                    const Lanes *before) {
   auto made = std::make_shared<Lanes>();
   made->target = target;
+  made->precision = spec.precision;
   made->stages = spec.stages;
   made->programs = graphs.clone();
   addStored(*made->programs, checkpoint);
-  if (llvm::Error error = context.run(*made->programs, [](mlir::OpPassManager &manager) {
-        buildGraphPipeline(manager);
+  if (llvm::Error error = context.run(*made->programs, [&](mlir::OpPassManager &manager) {
+        buildGraphPipeline(manager, {spec.precision.weights, spec.precision.math});
         buildProgramPipeline(manager);
       }))
     return std::move(error);
@@ -132,7 +133,7 @@ llvm::Expected<PlanBlobs> Lanes::lower(LoweringContext &context, uint32_t lane, 
     manifest.files.push_back({pack, BATTEN_FILE_PACK});
   manifest.files.push_back({kernels->file, BATTEN_FILE_IMAGE});
   manifest.files.push_back({std::move(*file), BATTEN_FILE_PLAN});
-  manifest.targets = {manifestTarget(target, kernels->image, 2)};
+  manifest.targets = {manifestTarget(target, precision, kernels->image, 2)};
   manifest.stages = {{stageOf(lane).name, {stageOf(lane).buckets[bucket]}, ""}};
   manifest.lanes = {entries[lane]};
   manifest.lanes.front().stage = 0;

@@ -52,6 +52,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> moduleOf(uint32_t lane, uint32_t bucket) const;
 
   Target target;
+  Precision precision;
   std::vector<StageSpec> stages;
   std::vector<ManifestLane> entries;
   mlir::OwningOpRef<mlir::ModuleOp> programs; ///< without layouts

@@ -95,6 +95,15 @@ llvm::Expected<LoadedModel> loadModel(LoweringContext &context, const CompileReq
   if (llvm::Error error =
           assignStages(model->spec, std::move(table), request.bucketsFile, request.stages, model->notes))
     return std::move(error);
+  auto written = [&](std::string TargetSpec::*key) {
+    return model->spec.targets.empty() ? std::string() : model->spec.targets.front().*key;
+  };
+  llvm::Expected<Precision> precision =
+      choosePrecision(request.weights.empty() ? written(&TargetSpec::weights) : request.weights,
+                      request.math.empty() ? written(&TargetSpec::math) : request.math);
+  if (!precision)
+    return precision.takeError();
+  model->spec.precision = *precision;
   if (llvm::Error error = addStages(*model->module, model->spec.stages, model->spec.lanes))
     return std::move(error);
   return model;
@@ -172,9 +181,18 @@ std::vector<CompiledBlob> takeBlobs(MemoryBundle &bundle) {
   return blobs;
 }
 
-ManifestTarget manifestTarget(const Target &target, const KernelImage &image, uint32_t imageFile) {
-  return {target.name,        target.arch,        BATTEN_ELEM_F32, BATTEN_ELEM_F32,  imageFile,
-          BATTEN_PACK_COMMON, BATTEN_PACK_PANELS, target.features, image.codeOffset, image.codeBytes};
+batten_elem elemNamed(llvm::StringRef name) {
+  return name == "f16"    ? BATTEN_ELEM_F16
+         : name == "bf16" ? BATTEN_ELEM_BF16
+         : name == "i8"   ? BATTEN_ELEM_I8
+                          : BATTEN_ELEM_F32;
+}
+
+ManifestTarget manifestTarget(const Target &target, const Precision &precision, const KernelImage &image,
+                              uint32_t imageFile) {
+  return {target.name,      target.arch,        elemNamed(precision.weights), elemNamed(precision.math),
+          imageFile,        BATTEN_PACK_COMMON, BATTEN_PACK_PANELS,           target.features,
+          image.codeOffset, image.codeBytes};
 }
 
 llvm::Expected<WrittenFile> writePlan(LoweringContext &context, BundleSink &sink, plan::LayoutOp layout) {

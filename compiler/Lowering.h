@@ -58,9 +58,9 @@ struct LoadedModel {
   std::vector<std::string> notes; ///< for people
 };
 
-/// Reads the model directory or spec that a request names, with its buckets file and stages.
+/// Reads the model directory or spec that a request names, with its buckets file, stages and precision.
 ///
-/// Errors: whatever importGraph, readSpec, readGraph, openCheckpointFor, readBucketTable, assignStages and addStages refuse.
+/// Errors: choosePrecision's; whatever importGraph, readSpec, readGraph, openCheckpointFor, readBucketTable, assignStages and addStages refuse.
 llvm::Expected<LoadedModel> loadModel(LoweringContext &context, const CompileRequest &request);
 
 /// A manifest that has a producer and the module's facts.
@@ -92,8 +92,12 @@ writePacks(BundleSink &sink, const PlacedPacks &packs, const Checkpoint &checkpo
 /// The files of a bundle in memory as aligned blobs, in the order in which they were begun.
 std::vector<CompiledBlob> takeBlobs(MemoryBundle &bundle);
 
+/// The element type of that name in a Precision.
+batten_elem elemNamed(llvm::StringRef name);
+
 /// A target as the manifest has it: packs are files 0 and 1, as writePacks leaves them in an empty bundle.
-ManifestTarget manifestTarget(const Target &target, const KernelImage &image, uint32_t imageFile);
+ManifestTarget manifestTarget(const Target &target, const Precision &precision, const KernelImage &image,
+                              uint32_t imageFile);
 
 /// Writes the plan file of a layout, whose kernels have entries and whose packs have digests.
 ///

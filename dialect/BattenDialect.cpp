@@ -40,7 +40,7 @@ bool batten::isWeight(Type type, unsigned rank) {
   if (!tensor || tensor.getEncoding() || tensor.getRank() != rank || !tensor.hasStaticShape())
     return false;
   Type elem = tensor.getElementType();
-  return (elem.isF32() || elem.isF16() || elem.isBF16()) &&
+  return (elem.isF32() || elem.isF16() || elem.isBF16() || elem.isSignlessInteger(8)) &&
          llvm::all_of(tensor.getShape(), [](int64_t size) { return size >= 1; });
 }
 
@@ -134,9 +134,9 @@ LogicalResult BattenDialect::verifyOperationAttribute(Operation *op, NamedAttrib
   }
   if (attribute.getName() == "batten.weights" || attribute.getName() == "batten.math") {
     auto elem = dyn_cast<StringAttr>(attribute.getValue());
-    if (!elem || elem.getValue() != "f32")
+    if (!elem || !llvm::is_contained({"f32", "f16", "bf16", "i8"}, elem.getValue()))
       return op->emitError() << attribute.getName().getValue() << " is " << attribute.getValue()
-                             << ", this build knows \"f32\"";
+                             << ", \"f32\", \"f16\", \"bf16\" or \"i8\" wanted";
     return success();
   }
   return op->emitError() << "unknown attribute '" << attribute.getName().getValue() << "' of the batten dialect";
@@ -162,7 +162,7 @@ void WeightOp::build(OpBuilder &builder, OperationState &state, StringRef name, 
 LogicalResult WeightOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   // weight_c1
-  if (!isWeight(type, 1) && !isWeight(type, 2))
+  if ((!isWeight(type, 1) && !isWeight(type, 2)) || type.getElementType().isInteger())
     return emitOpError("must be a vector or matrix of f32, f16 or bf16 with constant sizes of at least 1, found ")
            << type;
   // weight_c2
@@ -432,6 +432,9 @@ LogicalResult CastOp::verify() {
   auto input = cast<RankedTensorType>(getInput().getType()), result = cast<RankedTensorType>(getType());
   if (input.getShape() != result.getShape())
     return emitOpError("has shape ") << shapeText(result.getShape()) << ", the operand " << shapeText(input.getShape());
+  // cast_c2
+  if (input.getElementType().isInteger() || (result.getElementType().isInteger() && result.getRank() != 2))
+    return emitOpError("makes i8 of a matrix of another type only, found ") << input << " to " << result;
   return success();
 }
 

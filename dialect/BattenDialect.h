@@ -34,7 +34,7 @@ constexpr int64_t kDecisionFeatures = 4;
 
 /// Whether this is `tensor<?xWxf32, #batten.rows<kind>>`; any kind where none is given.
 bool isRows(mlir::Type type, std::optional<RowKind> kind = std::nullopt);
-/// Whether this is a weight of the rank: constant sizes of at least 1, of f32, f16 or bf16, without an encoding.
+/// Whether this is a weight of the rank: constant sizes of at least 1, of f32, f16, bf16 or i8, without an encoding.
 bool isWeight(mlir::Type type, unsigned rank);
 /// `tensor<?xWxf32, #batten.rows<kind>>`.
 mlir::RankedTensorType getRowsType(mlir::MLIRContext *context, RowKind kind, int64_t width);

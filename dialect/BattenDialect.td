@@ -56,11 +56,11 @@ def Batten_TokenRows : Type<CPred<"::batten::isRows($_self, ::batten::RowKind::t
 def Batten_MarkerRows : Type<CPred<"::batten::isRows($_self, ::batten::RowKind::markers)">,
     "rows of f32, one per marker (tensor<?xWxf32, #batten.rows<markers>>)", "::mlir::RankedTensorType">;
 def Batten_Weight : Type<CPred<"::batten::isWeight($_self, 1) || ::batten::isWeight($_self, 2)">,
-    "a weight: a vector or matrix of f32, f16 or bf16 with constant sizes of at least 1", "::mlir::RankedTensorType">;
+    "a weight: a vector or matrix of f32, f16, bf16 or i8 with constant sizes of at least 1", "::mlir::RankedTensorType">;
 def Batten_Matrix : Type<CPred<"::batten::isWeight($_self, 2)">,
-    "a weight matrix of f32, f16 or bf16 with constant sizes of at least 1", "::mlir::RankedTensorType">;
+    "a weight matrix of f32, f16, bf16 or i8 with constant sizes of at least 1", "::mlir::RankedTensorType">;
 def Batten_Vector : Type<CPred<"::batten::isWeight($_self, 1)">,
-    "a weight vector of f32, f16 or bf16 with a constant size of at least 1", "::mlir::RankedTensorType">;
+    "a weight vector of f32, f16, bf16 or i8 with a constant size of at least 1", "::mlir::RankedTensorType">;
 
 class Batten_Op<string mnemonic, list<Trait> traits = []> : Op<Batten_Dialect, mnemonic, traits>;
 
@@ -224,7 +224,13 @@ def Batten_TransposeOp : Batten_WeightExprOp<"transpose", [InferTypeOpAdaptor]> 
 
 def Batten_CastOp : Batten_WeightExprOp<"cast"> {
   let summary = "a weight in another element type, rounded to nearest even; the packer does it";
-  let description = "(C1) Input and result have one shape.";
+  let description = [{
+    To i8 each row is scaled by its own largest number, which becomes 127; such a weight goes into a linear of math i8 and
+    nowhere else.
+
+    - (C1) Input and result have one shape.
+    - (C2) The input is not i8; only a matrix becomes i8.
+  }];
   let arguments = (ins Batten_Weight:$input);
   let results = (outs Batten_Weight:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";

@@ -11,40 +11,42 @@ LogicalResult EmbedOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
                                         SmallVectorImpl<Type> &types) {
   return inferTable(location, "embed", adaptor.getTable(), types);
 }
-LogicalResult EmbedOp::verify() { return verifyF32(*this, "table", getTable()); } // embed_c1
+LogicalResult EmbedOp::verify() { return verifyTable(*this, getTable()); } // embed_c1
 DictionaryAttr EmbedOp::getKernelKey() {
   return KeyBuilder(*this, "embed")
       .add("width", tableWidth(getTable()))
       .addFlag("words", true)
       .add("offset", int64_t(0))
+      .addStorage(weightElem(getTable()))
       .get();
 }
 SmallVector<Value> EmbedOp::getKernelInputs() { return {getTable()}; }
 int64_t EmbedOp::getFlopsPerRow() { return 0; }
-int64_t EmbedOp::getBytesPerRow() { return embedBytes(1, *this); }
+int64_t EmbedOp::getBytesPerRow() { return embedBytes(getTable(), *this); }
 
 LogicalResult EmbedTypesOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                              SmallVectorImpl<Type> &types) {
   return inferTable(location, "embed_types", adaptor.getTable(), types);
 }
-LogicalResult EmbedTypesOp::verify() { return verifyF32(*this, "table", getTable()); } // embed_types_c1
+LogicalResult EmbedTypesOp::verify() { return verifyTable(*this, getTable()); } // embed_types_c1
 DictionaryAttr EmbedTypesOp::getKernelKey() {
   return KeyBuilder(*this, "embed")
       .add("width", tableWidth(getTable()))
       .addFlag("types", true)
       .add("offset", int64_t(0))
+      .addStorage(weightElem(getTable()))
       .get();
 }
 SmallVector<Value> EmbedTypesOp::getKernelInputs() { return {getTable()}; }
 int64_t EmbedTypesOp::getFlopsPerRow() { return 0; }
-int64_t EmbedTypesOp::getBytesPerRow() { return embedBytes(1, *this); }
+int64_t EmbedTypesOp::getBytesPerRow() { return embedBytes(getTable(), *this); }
 
 LogicalResult EmbedPositionsOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                                  SmallVectorImpl<Type> &types) {
   return inferTable(location, "embed_positions", adaptor.getTable(), types);
 }
 LogicalResult EmbedPositionsOp::verify() {
-  if (failed(verifyF32(*this, "table", getTable()))) // embed_positions_c1
+  if (failed(verifyTable(*this, getTable()))) // embed_positions_c1
     return failure();
   return verifyOffset(*this, getOffset(), tableRows(getTable())); // embed_positions_c2
 }
@@ -53,11 +55,12 @@ DictionaryAttr EmbedPositionsOp::getKernelKey() {
       .add("width", tableWidth(getTable()))
       .addFlag("positions", true)
       .add("offset", getOffset())
+      .addStorage(weightElem(getTable()))
       .get();
 }
 SmallVector<Value> EmbedPositionsOp::getKernelInputs() { return {getTable()}; }
 int64_t EmbedPositionsOp::getFlopsPerRow() { return 0; }
-int64_t EmbedPositionsOp::getBytesPerRow() { return embedBytes(1, *this); }
+int64_t EmbedPositionsOp::getBytesPerRow() { return embedBytes(getTable(), *this); }
 
 LogicalResult EmbedSumOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
@@ -72,8 +75,11 @@ LogicalResult EmbedSumOp::verify() {
   if (tables.size() < 2)
     return emitOpError("sums at least two tables, found ") << tables.size();
   for (Value table : tables)
-    if (failed(verifyF32(*this, "table", table)))
+    if (failed(verifyTable(*this, table)))
       return failure();
+  for (Value table : tables)
+    if (weightElem(table) != weightElem(tables.front()))
+      return emitOpError("table is ") << table.getType() << ", the first one " << tables.front().getType();
   // embed_sum_c2
   if (!getIds() != !getWords() || !getTypes() != !getTypeTable() || !getSegments() != !getPositions())
     return emitOpError("has a table without its indices or indices without their table");
@@ -90,7 +96,8 @@ DictionaryAttr EmbedSumOp::getKernelKey() {
       .addFlag("words", !!getWords())
       .addFlag("types", !!getTypeTable())
       .addFlag("positions", !!getPositions())
-      .add("offset", getPositions() ? getOffset() : 0);
+      .add("offset", getPositions() ? getOffset() : 0)
+      .addStorage(weightElem(getKernelInputs().front()));
   return key.get();
 }
 SmallVector<Value> EmbedSumOp::getKernelInputs() {
@@ -100,7 +107,7 @@ SmallVector<Value> EmbedSumOp::getKernelInputs() {
       tables.push_back(table);
   return tables;
 }
-int64_t EmbedSumOp::getBytesPerRow() { return embedBytes(getKernelInputs().size(), *this); }
+int64_t EmbedSumOp::getBytesPerRow() { return embedBytes(getKernelInputs(), *this); }
 int64_t EmbedSumOp::getFlopsPerRow() { return (getKernelInputs().size() - 1) * getWidth(getType()); }
 
 LogicalResult AddTypeOp::verify() {
@@ -118,7 +125,7 @@ DictionaryAttr AddTypeOp::getKernelKey() {
 SmallVector<Value> AddTypeOp::getKernelInputs() { return {getTable(), getX()}; }
 std::optional<unsigned> AddTypeOp::getOverwritableOperand() { return 0; }
 int64_t AddTypeOp::getFlopsPerRow() { return getWidth(getType()); }
-int64_t AddTypeOp::getBytesPerRow() { return embedBytes(2, *this); }
+int64_t AddTypeOp::getBytesPerRow() { return embedBytes(ValueRange{getTable(), getTable()}, *this); }
 
 //===--- markers -------------------------------------------------------------------------------------------------===//
 

@@ -80,8 +80,6 @@ LogicalResult LinearOp::inferReturnTypes(MLIRContext *context, std::optional<Loc
 }
 LogicalResult LinearOp::verify() {
   // linear_c1
-  if (failed(verifyF32(*this, "weight", getWeight())))
-    return failure();
   if (getWidth(getX().getType()) != tableWidth(getWeight()))
     return emitOpError("rows are ") << getWidth(getX().getType()) << " wide, the weight takes "
                                     << tableWidth(getWeight());
@@ -93,6 +91,10 @@ LogicalResult LinearOp::verify() {
   // linear_c3
   if (getResidual() && getResidual().getType() != getType())
     return emitOpError("residual is ") << getResidual().getType() << ", the result " << getType();
+  // linear_c4
+  std::string stored = elemText(weightElem(getWeight()));
+  if (getMath() == Math::f32 ? stored == "i8" : stored != stringifyMath(getMath()))
+    return emitOpError("weight is ") << stored << ", which math " << stringifyMath(getMath()) << " does not take";
   return success();
 }
 DictionaryAttr LinearOp::getKernelKey() {
@@ -102,6 +104,8 @@ DictionaryAttr LinearOp::getKernelKey() {
       .addFlag("bias", !!getBias())
       .add("act", stringifyActivation(getAct()))
       .addFlag("residual", !!getResidual())
+      .addStorage(weightElem(getWeight()))
+      .addMath(getMath())
       .get();
 }
 WorkDomain LinearOp::getWorkDomain() { return WorkDomain::panels; }

@@ -13,7 +13,7 @@ class Batten_KernelOp<string mnemonic, list<string> interfaceMethods = [], list<
 
 def Batten_EmbedOp : Batten_KernelOp<"embed", ["getBytesPerRow"], [InferTypeOpAdaptor]> {
   let summary = "row table[id] of each token";
-  let description = "(C1) The table is f32.";
+  let description = "(C1) The table is f32, f16 or bf16.";
   let arguments = (ins Batten_IdsType:$ids, Batten_Matrix:$table);
   let results = (outs Batten_Rows:$result);
   let assemblyFormat = "$ids `,` $table attr-dict `:` type($table)";
@@ -22,7 +22,7 @@ def Batten_EmbedOp : Batten_KernelOp<"embed", ["getBytesPerRow"], [InferTypeOpAd
 
 def Batten_EmbedTypesOp : Batten_KernelOp<"embed_types", ["getBytesPerRow"], [InferTypeOpAdaptor]> {
   let summary = "row table[type] of each token; absent types are 0";
-  let description = "(C1) The table is f32.";
+  let description = "(C1) The table is f32, f16 or bf16.";
   let arguments = (ins Batten_TypesType:$types, Batten_Matrix:$table);
   let results = (outs Batten_Rows:$result);
   let assemblyFormat = "$types `,` $table attr-dict `:` type($table)";
@@ -32,7 +32,7 @@ def Batten_EmbedTypesOp : Batten_KernelOp<"embed_types", ["getBytesPerRow"], [In
 def Batten_EmbedPositionsOp : Batten_KernelOp<"embed_positions", ["getBytesPerRow"], [InferTypeOpAdaptor]> {
   let summary = "row table[position + offset] of each token; positions start at 0 in each sequence";
   let description = [{
-    - (C1) The table is f32.
+    - (C1) The table is f32, f16 or bf16.
     - (C2) The offset is at least 0 and below the table's rows.
   }];
   let arguments = (ins Batten_SegmentsType:$segments, Batten_Matrix:$table,
@@ -47,7 +47,7 @@ def Batten_EmbedSumOp : Batten_KernelOp<"embed_sum", ["getBytesPerRow"], [AttrSi
   let description = [{
     What fuse makes of `embed`, `embed_types`, `embed_positions` and their `add`s.
 
-    - (C1) Tables are f32, and there are at least two of them.
+    - (C1) Tables are of one type, f32, f16 or bf16, and there are at least two of them.
     - (C2) Each table comes with its indices: ids, types or segments.
     - (C3) Tables have equal widths.
     - (C4) The offset is at least 0 and below the position table's rows; 0 where there is none.
@@ -111,16 +111,20 @@ def Batten_LinearOp : Batten_KernelOp<"linear", ["getWorkDomain", "getOverwritab
     [AttrSizedOperandSegments, InferTypeOpAdaptor]> {
   let summary = "x wᵀ, then + bias, then the activation, then + residual";
   let description = [{
-    - (C1) The weight is f32, [n, k], and the rows are k wide.
+    Rows are f32 whatever the weight is and whatever `math` multiplies in; kernel.h says how each rounds.
+
+    - (C1) The weight is [n, k], and the rows are k wide.
     - (C2) The bias is f32 and n wide.
     - (C3) The residual has the result's type.
+    - (C4) The weight is f32, f16 or bf16 with math f32, otherwise of the math's type.
   }];
   let arguments = (ins Batten_Rows:$x, Batten_Matrix:$weight, Optional<Batten_Vector>:$bias,
-      Optional<Batten_Rows>:$residual, DefaultValuedAttr<Batten_Activation, "::batten::Activation::none">:$act);
+      Optional<Batten_Rows>:$residual, DefaultValuedAttr<Batten_Activation, "::batten::Activation::none">:$act,
+      DefaultValuedAttr<Batten_Math, "::batten::Math::f32">:$math);
   let results = (outs Batten_Rows:$result);
   let assemblyFormat = [{
     $x `,` $weight (`bias` `(` $bias^ `:` type($bias) `)`)? (`act` $act^)?
-    (`residual` `(` $residual^ `:` type($residual) `)`)? attr-dict `:` type($x) `,` type($weight)
+    (`residual` `(` $residual^ `:` type($residual) `)`)? (`math` $math^)? attr-dict `:` type($x) `,` type($weight)
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$weight, CArg<"::mlir::Value", "{}">:$bias,
       CArg<"::batten::Activation", "::batten::Activation::none">:$act, CArg<"::mlir::Value", "{}">:$residual)>];

@@ -34,6 +34,13 @@ def Batten_Activation : I32EnumAttr<"Activation", "activation function", [
   let cppNamespace = "::batten";
 }
 
+def Batten_Math : I32EnumAttr<"Math", "what a linear multiplies in", [
+    I32EnumAttrCase<"f32", 1>,
+    I32EnumAttrCase<"bf16", 3>,
+    I32EnumAttrCase<"i8", 4>]> {
+  let cppNamespace = "::batten";
+}
+
 def Batten_Half : I32EnumAttr<"Half", "which half of a row", [
     I32EnumAttrCase<"first", 0>,
     I32EnumAttrCase<"second", 1>]> {

@@ -21,6 +21,9 @@ public:
   KeyBuilder &add(StringRef name, const APFloat &value) {
     return add(name, FloatAttr::get(builder.getF32Type(), value));
   }
+  /// How weights are stored, where that isn't as f32.
+  KeyBuilder &addStorage(Type elem);
+  KeyBuilder &addMath(Math math) { return math == Math::f32 ? *this : add("math", stringifyMath(math)); }
   KeyBuilder &addFlag(StringRef name, bool present) { return present ? add(name, builder.getUnitAttr()) : *this; }
   DictionaryAttr get() { return builder.getDictionaryAttr(attributes); }
 
@@ -56,6 +59,22 @@ inline LogicalResult verifyF32(Operation *op, StringRef what, Value weight) {
   return success();
 }
 
+inline Type weightElem(Value weight) { return cast<RankedTensorType>(weight.getType()).getElementType(); }
+
+/// As kernel keys and error texts have it: "f32", "bf16".
+inline std::string elemText(Type elem) {
+  std::string text;
+  llvm::raw_string_ostream(text) << elem;
+  return text;
+}
+
+/// Tables that rows are looked up in are floats.
+inline LogicalResult verifyTable(Operation *op, Value table) {
+  if (weightElem(table).isInteger())
+    return op->emitOpError("table must be f32, f16 or bf16, found ") << table.getType();
+  return success();
+}
+
 inline LogicalResult verifyOffset(Operation *op, int64_t offset, int64_t rows) {
   if (offset < 0 || offset >= rows)
     return op->emitOpError("offset is ") << offset << ", the table has " << rows << " rows";
@@ -68,9 +87,14 @@ inline LogicalResult verifyEps(Operation *op, const APFloat &eps) {
   return success();
 }
 
+inline KeyBuilder &KeyBuilder::addStorage(Type elem) { return elem.isF32() ? *this : add("storage", elemText(elem)); }
+
 /// Bytes of a row that an embedding writes, and of the table rows that it reads for it.
-inline int64_t embedBytes(int64_t tables, Operation *op) {
-  return (tables + 1) * getWidth(op->getResult(0).getType()) * static_cast<int64_t>(sizeof(float));
+inline int64_t embedBytes(ValueRange tables, Operation *op) {
+  int64_t bytes = sizeof(float);
+  for (Value table : tables)
+    bytes += weightElem(table).getIntOrFloatBitWidth() / 8;
+  return bytes * getWidth(op->getResult(0).getType());
 }
 
 /// Rows of [q | k | v] hold what the heads need.

@@ -199,6 +199,13 @@ static LogicalResult verifyWeightType(function_ref<InFlightDiagnostic()> emitErr
 LogicalResult PanelsType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols, Type elem) {
   return verifyWeightType(emitError, rows, cols, elem);
 }
+LogicalResult DotPanelsType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols,
+                                    Type elem) {
+  // dot_panels_c2
+  if (!elem.isBF16() && !elem.isSignlessInteger(8))
+    return emitError() << "dot panels have elements of bf16 or i8, found " << elem;
+  return verifyWeightType(emitError, rows, cols, BFloat16Type::get(elem.getContext())); // dot_panels_c1
+}
 LogicalResult TableType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols, Type elem) {
   return verifyWeightType(emitError, rows, cols, elem);
 }
@@ -208,11 +215,13 @@ LogicalResult VecType::verify(function_ref<InFlightDiagnostic()> emitError, int6
 
 std::pair<int64_t, int64_t> plan::getWeightShape(Type type) {
   return TypeSwitch<Type, std::pair<int64_t, int64_t>>(type)
-      .Case<PanelsType, TableType>([](auto matrix) { return std::pair(matrix.getRows(), matrix.getCols()); })
+      .Case<PanelsType, DotPanelsType, TableType>(
+          [](auto matrix) { return std::pair(matrix.getRows(), matrix.getCols()); })
       .Case<VecType>([](VecType vector) { return std::pair(int64_t(1), vector.getCols()); });
 }
 Type plan::getWeightElem(Type type) {
-  return TypeSwitch<Type, Type>(type).Case<PanelsType, TableType, VecType>([](auto w) { return w.getElem(); });
+  return TypeSwitch<Type, Type>(type).Case<PanelsType, DotPanelsType, TableType, VecType>(
+      [](auto w) { return w.getElem(); });
 }
 
 //===--- module level --------------------------------------------------------------------------------------------===//
@@ -279,7 +288,7 @@ LogicalResult KernelOp::verify() {
 
 LogicalResult PackedOp::verify() {
   // packed_c1
-  if (!isa<PanelsType, TableType, VecType>(getType()))
+  if (!isa<PanelsType, DotPanelsType, TableType, VecType>(getType()))
     return emitOpError("must be panels, a table or a vector, found ") << getType();
   if (getExprAttr() && !isa<FlatSymbolRefAttr, ExprAttr>(getExprAttr()))
     return emitOpError("expression must be a symbol or a weight expression, found ") << getExprAttr();
@@ -309,6 +318,10 @@ LogicalResult PackedOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FailureOr<SmallVector<int64_t>> shape = getExprShape(getExprAttr(), lookUp, [&] { return emitOpError(); });
   if (failed(shape))
     return failure();
+  // packed_c4
+  if (bool isI8 = getWeightElem(getType()).isInteger(); isI8 != isCastToI8(getExprAttr()))
+    return emitOpError("type is ") << getType()
+                                   << (isI8 ? ", the expression no cast to i8" : ", the expression a cast to i8");
   auto [rows, cols] = getWeightShape(getType());
   SmallVector<int64_t> wanted = isa<VecType>(getType()) ? SmallVector<int64_t>{cols} : SmallVector<int64_t>{rows, cols};
   if (*shape != wanted)

@@ -35,7 +35,7 @@ def Plan_ExprAttr : AttrDef<Plan_Dialect, "Expr"> {
 
     - (C1) scale, transpose and cast have one operand, concat at least one, rope none; an operand is a symbol or an
       expression.
-    - (C2) scale has a finite f32 factor, rope one or two above 0, cast a type among f32, f16, bf16; the others have no parameter.
+    - (C2) scale has a finite f32 factor, rope one or two above 0, cast a type among f32, f16, bf16, i8; the others have no parameter.
 
     ```mlir
     concat(@l0.q.w, scale(@l0.k.w, 5.0e-01), transpose(@l0.v.w), cast(@l0.x.w, f32))
@@ -70,6 +70,12 @@ class Plan_MatrixType<string name, string typeMnemonic> : Plan_Type<name, typeMn
 def Plan_PanelsType : Plan_MatrixType<"Panels", "panels"> {
   let summary = "a weight [n, k] in panels of 32 output columns";
 }
+def Plan_DotPanelsType : Plan_Type<"DotPanels", "dot_panels"> {
+  let summary = "a weight [n, k] in panels of 32 output columns with neighbours along k side by side, for dot instructions";
+  let description = "(C1) Sizes are at least 1, at most 2^31 - 1. (C2) Elements are bf16 or i8.";
+  let parameters = (ins "int64_t":$rows, "int64_t":$cols, "::mlir::Type":$elem);
+  let assemblyFormat = "`<` custom<MatrixShape>($rows, $cols, $elem) `>`";
+}
 def Plan_TableType : Plan_MatrixType<"Table", "table"> { let summary = "a row-major weight: rows are looked up"; }
 def Plan_VecType : Plan_Type<"Vec", "vector"> {
   let summary = "a weight vector";
@@ -78,8 +84,9 @@ def Plan_VecType : Plan_Type<"Vec", "vector"> {
   let assemblyFormat = "`<` custom<VectorShape>($cols, $elem) `>`";
 }
 
-def Plan_Weight : AnyTypeOf<[Plan_PanelsType, Plan_TableType, Plan_VecType], "panels, a table or a vector">;
-def Plan_Operand : AnyTypeOf<[Plan_BufType, Plan_PanelsType, Plan_TableType, Plan_VecType],
+def Plan_Weight : AnyTypeOf<[Plan_PanelsType, Plan_DotPanelsType, Plan_TableType, Plan_VecType],
+    "panels, a table or a vector">;
+def Plan_Operand : AnyTypeOf<[Plan_BufType, Plan_PanelsType, Plan_DotPanelsType, Plan_TableType, Plan_VecType],
     "a buffer, panels, a table or a vector">;
 
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
@@ -130,6 +137,7 @@ def Plan_PackedOp : Plan_Op<"packed", [Symbol, HasParent<"::mlir::ModuleOp">,
     - (C1) The type is panels, a table or a vector.
     - (C2) Symbols of the expression are `batten.weight`s, its shapes agree, and its value has the type's shape. rope takes
       any table of f32 with an even number of columns, and stands alone.
+    - (C4) Dot panels of i8 are a cast to i8, which stands outermost and nowhere else.
     - (C3) offset and bytes come together, are multiples of 64, at least 0, and bytes is at least 64.
 
     ```mlir

@@ -52,8 +52,8 @@ LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, Exp
     return success();
   }
   case ExprKind::cast:
-    if (!elem || !isWeightElem(elem.getValue()))
-      return emitError() << "cast needs a type among f32, f16 and bf16";
+    if (!elem || !(isWeightElem(elem.getValue()) || elem.getValue().isSignlessInteger(8)))
+      return emitError() << "cast needs a type among f32, f16, bf16 and i8";
     return success();
   case ExprKind::concat:
   case ExprKind::transpose:
@@ -62,6 +62,12 @@ LogicalResult ExprAttr::verify(function_ref<InFlightDiagnostic()> emitError, Exp
     return success();
   }
   llvm_unreachable("unknown kind of weight expression");
+}
+
+bool plan::isCastToI8(Attribute expr) {
+  auto compound = dyn_cast<ExprAttr>(expr);
+  return compound && compound.getKind() == ExprKind::cast &&
+         cast<TypeAttr>(compound.getParameter()).getValue().isInteger();
 }
 
 FailureOr<SmallVector<int64_t>> plan::getExprShape(Attribute expr, function_ref<WeightOp(FlatSymbolRefAttr)> lookUp,
@@ -77,6 +83,8 @@ FailureOr<SmallVector<int64_t>> plan::getExprShape(Attribute expr, function_ref<
     return emitError() << "rope is a table by itself, no part of another expression";
   SmallVector<int64_t> shape;
   for (auto [index, operand] : llvm::enumerate(compound.getOperands())) {
+    if (isCastToI8(operand))
+      return emitError() << "cast to i8 is outermost or nowhere";
     FailureOr<SmallVector<int64_t>> next = getExprShape(operand, lookUp, emitError);
     if (failed(next))
       return failure();

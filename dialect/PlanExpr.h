@@ -6,8 +6,11 @@
 
 namespace batten::plan {
 
-/// Whether a weight may have this element type: f32, f16 or bf16.
+/// Whether a weight may have this element type outside of dot panels: f32, f16 or bf16.
 inline bool isWeightElem(mlir::Type type) { return type.isF32() || type.isF16() || type.isBF16(); }
+
+/// Whether the expression is a cast to i8: a scale for each row, which only dot panels hold.
+bool isCastToI8(mlir::Attribute expr);
 
 /// Prints `@l0.q.w` or `concat(..)`.
 void printExpr(mlir::AsmPrinter &printer, mlir::Attribute expr);

@@ -10,7 +10,10 @@ namespace batten {
 namespace {
 
 layout::Elem elemOf(Type type) {
-  return type.isF16() ? layout::Elem::F16 : type.isBF16() ? layout::Elem::BF16 : layout::Elem::F32;
+  return type.isInteger() ? layout::Elem::I8
+         : type.isF16()   ? layout::Elem::F16
+         : type.isBF16()  ? layout::Elem::BF16
+                          : layout::Elem::F32;
 }
 
 /// Whether the expression's value has one dimension. All operands of a concat agree, and others keep the rank.
@@ -84,9 +87,10 @@ std::vector<layout::PackEntry> packEntries(ModuleOp module) {
     entry.name = packed.getSymName().str();
     entry.expr = exprOf(packed.getExprAttr(), symbols);
     Type type = packed.getType();
-    entry.layout = isa<plan::PanelsType>(type)  ? layout::Layout::Panels
-                   : isa<plan::TableType>(type) ? layout::Layout::Table
-                                                : layout::Layout::Vector;
+    entry.layout = isa<plan::PanelsType>(type)      ? layout::Layout::Panels
+                   : isa<plan::DotPanelsType>(type) ? layout::Layout::DotPanels
+                   : isa<plan::TableType>(type)     ? layout::Layout::Table
+                                                    : layout::Layout::Vector;
     entry.elem = elemOf(plan::getWeightElem(type));
     std::tie(entry.rows, entry.cols) = plan::getWeightShape(type);
     if (entry.expr.kind == layout::WeightExpr::Kind::Rope)

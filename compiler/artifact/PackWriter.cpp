@@ -15,7 +15,8 @@ static_assert(layout::kFileHeaderBytes == sizeof(batten_file_header_t) &&
               layout::kTensorRecordBytes == sizeof(batten_tensor_t));
 static_assert(static_cast<uint32_t>(layout::Layout::Table) == BATTEN_LAYOUT_TABLE &&
               static_cast<uint32_t>(layout::Layout::Vector) == BATTEN_LAYOUT_VECTOR &&
-              static_cast<uint32_t>(layout::Layout::Panels) == BATTEN_LAYOUT_PANELS);
+              static_cast<uint32_t>(layout::Layout::Panels) == BATTEN_LAYOUT_PANELS &&
+              static_cast<uint32_t>(layout::Layout::DotPanels) == BATTEN_LAYOUT_DOT_PANELS);
 static_assert(static_cast<uint32_t>(layout::Elem::F32) == BATTEN_ELEM_F32 &&
               static_cast<uint32_t>(layout::Elem::F16) == BATTEN_ELEM_F16 &&
               static_cast<uint32_t>(layout::Elem::BF16) == BATTEN_ELEM_BF16 &&

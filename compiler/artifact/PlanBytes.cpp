@@ -25,7 +25,10 @@ static_assert(layout::kPanelCols == BATTEN_PANEL_COLS);
 namespace {
 
 uint32_t elemOf(Type type) {
-  return type.isF32() ? BATTEN_ELEM_F32 : type.isF16() ? BATTEN_ELEM_F16 : BATTEN_ELEM_BF16;
+  return type.isInteger() ? BATTEN_ELEM_I8
+         : type.isF32()   ? BATTEN_ELEM_F32
+         : type.isF16()   ? BATTEN_ELEM_F16
+                          : BATTEN_ELEM_BF16;
 }
 
 /// Writes one program with one layout.
@@ -100,9 +103,10 @@ private:
       return packed.emitOpError("has no offset, so it has no bytes: the weights are not packed");
     batten_weight_t record{};
     record.name = file.string(packed.getSymName());
-    bool panels = isa<plan::PanelsType>(packed.getType());
+    bool panels = isa<plan::PanelsType, plan::DotPanelsType>(packed.getType());
     record.pack = panels ? BATTEN_PACK_PANELS : BATTEN_PACK_COMMON;
-    record.layout = panels                                   ? BATTEN_LAYOUT_PANELS
+    record.layout = isa<plan::PanelsType>(packed.getType())  ? BATTEN_LAYOUT_PANELS
+                    : panels                                 ? BATTEN_LAYOUT_DOT_PANELS
                     : isa<plan::TableType>(packed.getType()) ? BATTEN_LAYOUT_TABLE
                                                              : BATTEN_LAYOUT_VECTOR;
     record.elem = elemOf(plan::getWeightElem(packed.getType()));

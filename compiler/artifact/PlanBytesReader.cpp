@@ -170,8 +170,10 @@ private:
       type = builder.getF16Type();
     else if (elem == BATTEN_ELEM_BF16)
       type = builder.getBF16Type();
+    else if (elem == BATTEN_ELEM_I8)
+      type = builder.getI8Type();
     else
-      return error(section, index) << "elem is " << elem << ", 1 (f32), 2 (f16) or 3 (bf16) wanted";
+      return error(section, index) << "elem is " << elem << ", 1 (f32), 2 (f16), 3 (bf16) or 4 (i8) wanted";
     return success();
   }
 
@@ -185,17 +187,20 @@ private:
     auto emit = [&] { return error(kSection, index); };
     if (weight.layout == BATTEN_LAYOUT_PANELS)
       type = plan::PanelsType::getChecked(emit, context, int64_t(weight.rows), int64_t(weight.cols), elem);
+    else if (weight.layout == BATTEN_LAYOUT_DOT_PANELS)
+      type = plan::DotPanelsType::getChecked(emit, context, int64_t(weight.rows), int64_t(weight.cols), elem);
     else if (weight.layout == BATTEN_LAYOUT_TABLE)
       type = plan::TableType::getChecked(emit, context, int64_t(weight.rows), int64_t(weight.cols), elem);
     else if (weight.layout == BATTEN_LAYOUT_VECTOR)
       type = plan::VecType::getChecked(emit, context, int64_t(weight.cols), elem);
     else
-      return error(kSection, index) << "layout is " << weight.layout << ", 1 (table), 2 (vector) or 3 (panels) wanted";
+      return error(kSection, index) << "layout is " << weight.layout
+                                    << ", 1 (table), 2 (vector), 3 (panels) or 4 (dot_panels) wanted";
     if (!type)
       return failure();
     if (failed(want(kSection, index, "rows", weight.rows, plan::getWeightShape(type).first)) ||
         failed(want(kSection, index, "pack", weight.pack,
-                    weight.layout == BATTEN_LAYOUT_PANELS ? BATTEN_PACK_PANELS : BATTEN_PACK_COMMON)))
+                    isa<plan::PanelsType, plan::DotPanelsType>(type) ? BATTEN_PACK_PANELS : BATTEN_PACK_COMMON)))
       return failure();
     plan::PackedOp::create(builder, location, builder.getStringAttr(name), Attribute(), TypeAttr::get(type),
                            builder.getI64IntegerAttr(weight.offset), builder.getI64IntegerAttr(weight.bytes));

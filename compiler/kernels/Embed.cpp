@@ -10,7 +10,7 @@ using namespace batten;
 using namespace mlir;
 
 void batten::emitEmbed(EmitterContext &e, const KernelKey &key) {
-  int64_t rowBytes = key.width * kFloatBytes;
+  int64_t elemBytes = layout::elemBytes(key.storage), rowBytes = key.width * elemBytes;
   unsigned next = 0;
   Value wordTable = key.words ? e.operands[next++] : Value();
   Value typeTable = key.types ? e.operands[next++] : Value();
@@ -39,9 +39,10 @@ void batten::emitEmbed(EmitterContext &e, const KernelKey &key) {
     }
     Value to = e.at(out, e.mul(token, layout::rowStrideBytes(key.width, kFloatBytes)));
     forEachPaddedColumns(e, key.width, [&](Value offset) {
-      Lanes sum = e.load(e.at(sources[0], offset));
+      Value from = e.div(offset, e.constant(kFloatBytes / elemBytes));
+      Lanes sum = e.loadWidened(e.at(sources[0], from), key.storage);
       for (Value source : ArrayRef<Value>(sources).drop_front())
-        sum = e.add(sum, e.load(e.at(source, offset)));
+        sum = e.add(sum, e.loadWidened(e.at(source, from), key.storage));
       e.store(sum, e.at(to, offset), 64);
     });
   });

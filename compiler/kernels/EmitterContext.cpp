@@ -152,6 +152,22 @@ Lanes EmitterContext::load(Value address, unsigned vectors, unsigned alignment) 
         LLVMD::LoadOp::create(b, native, at(address, i * lanesPerVector * 4), std::min(alignment, lanesPerVector * 4)));
   return result;
 }
+Lanes EmitterContext::loadWidened(Value address, layout::Elem elem, unsigned vectors, unsigned alignment) {
+  unsigned bytes = lanesPerVector * static_cast<unsigned>(layout::elemBytes(elem));
+  bool isF16 = elem == layout::Elem::F16;
+  Type stored = elem == layout::Elem::F32 ? Type(f32) : isF16 ? Type(b.getF16Type()) : Type(b.getI16Type());
+  auto type = VectorType::get({int64_t(lanesPerVector)}, stored);
+  Lanes result;
+  for (unsigned i = 0; i < vectors; ++i)
+    result.push_back(LLVMD::LoadOp::create(b, type, at(address, i * bytes), std::max(std::min(alignment, bytes), 1u)));
+  for (Value &vector : result) {
+    if (isF16)
+      vector = arith::ExtFOp::create(b, native, vector);
+    if (elem == layout::Elem::BF16)
+      vector = asFloats(shiftLeft({arith::ExtUIOp::create(b, integersOf(vector), vector)}, 16))[0];
+  }
+  return result;
+}
 void EmitterContext::store(const Lanes &value, Value address, unsigned alignment) {
   for (auto [i, vector] : llvm::enumerate(value))
     LLVMD::StoreOp::create(b, vector, at(address, i * lanesPerVector * 4), std::min(alignment, lanesPerVector * 4));

@@ -4,6 +4,7 @@
 #ifndef BATTEN_COMPILER_KERNELS_EMITTERCONTEXT_H
 #define BATTEN_COMPILER_KERNELS_EMITTERCONTEXT_H
 
+#include "compiler/layout/WeightExpr.h"
 #include "compiler/target/Target.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -90,6 +91,9 @@ public:
   Lanes splat(mlir::Value scalar) { return splat(scalar, laneVectors); }
   Lanes load(mlir::Value address, unsigned vectors, unsigned alignment);
   Lanes load(mlir::Value address, unsigned alignment = 4) { return load(address, laneVectors, alignment); }
+  /// Numbers of that element type, F32, F16 or BF16, as f32: `vectors` native vectors of them.
+  Lanes loadWidened(mlir::Value address, layout::Elem elem, unsigned vectors, unsigned alignment = 1);
+  Lanes loadWidened(mlir::Value address, layout::Elem elem) { return loadWidened(address, elem, laneVectors); }
   void store(const Lanes &value, mlir::Value address, unsigned alignment = 4);
   /// Lanes outside of the mask are neither read (they are 0) nor written.
   Lanes loadMasked(mlir::Value address, const Lanes &mask);

@@ -1,6 +1,7 @@
 // Names, symbols, bounds and facts of kernel keys.
 #include "compiler/kernels/KernelKey.h"
 #include "compiler/layout/AttentionScratch.h"
+#include "compiler/layout/DotScratch.h"
 #include "compiler/layout/RowStride.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -28,6 +29,9 @@ constexpr StringRef kPoolNames[] = {"cls", "last", "mean", "mean_sqrt_len", "max
 /// Dimensions stay below this, so that products of two fit easily in 64 bits.
 constexpr int64_t kMostWidth = 1 << 24;
 constexpr size_t kMostConcat = 6;
+/// Products of 255 and 127 whose sum is sure to fit 32 bits.
+constexpr int64_t kMostI8Terms = 65536;
+static_assert(kMostI8Terms * 255 * 127 < (int64_t(1) << 31));
 /// Columns that decision_features adds.
 constexpr int64_t kFeatures = 4;
 
@@ -80,6 +84,13 @@ KernelKey KernelKey::embed(int64_t width, bool words, bool types, bool positions
   key.types = types;
   key.positions = positions;
   key.offset = offset;
+  return key;
+}
+
+KernelKey KernelKey::with(layout::Elem newStorage, layout::Elem newMath) const {
+  KernelKey key = *this;
+  key.storage = newStorage;
+  key.math = newMath;
   return key;
 }
 
@@ -183,11 +194,19 @@ llvm::Error batten::verifyKernelKey(const KernelKey &key) {
   case KernelOp::Linear:
     positive("k", key.k);
     positive("n", key.n);
+    if (key.math == layout::Elem::F32 ? key.storage == layout::Elem::I8
+                                      : key.math == layout::Elem::F16 || key.storage != key.math)
+      fail(Twine("math is ") + layout::elemName(key.math) + " with weights of " + layout::elemName(key.storage) +
+           ", f32 with f32, f16 or bf16, bf16 with bf16, or i8 with i8 wanted");
+    if (key.math == layout::Elem::I8 && key.k > kMostI8Terms)
+      fail("k is " + Twine(key.k) + ", 1 to " + Twine(kMostI8Terms) + " wanted where the sum is of i8");
     break;
   case KernelOp::Embed:
     positive("width", key.width);
     if (!key.words && !key.types && !key.positions)
       fail("has no table, at least one of words, types, positions wanted");
+    if (key.storage == layout::Elem::I8)
+      fail("tables are i8, f32, f16 or bf16 wanted");
     if (key.offset < 0 || key.offset >= kMostWidth || (key.offset && !key.positions))
       fail("offset is " + Twine(key.offset) + ", 0 to " + Twine(kMostWidth - 1) + " wanted, and 0 without positions");
     break;
@@ -271,10 +290,12 @@ std::string batten::kernelSymbol(const KernelKey &key) {
   std::string width = std::to_string(key.width);
   switch (key.op) {
   case KernelOp::Linear:
-    return op + "_" + joinDims({key.k, key.n}) + "_f32" + flag(key.bias, "_bias") + act() + flag(key.residual, "_res");
+    return op + "_" + joinDims({key.k, key.n}) + "_" + layout::elemName(key.math) +
+           (key.storage == key.math ? "" : std::string("_w") + layout::elemName(key.storage)) +
+           flag(key.bias, "_bias") + act() + flag(key.residual, "_res");
   case KernelOp::Embed:
-    return op + "_" + width + "_f32_" + flag(key.words, "w") + flag(key.types, "t") + flag(key.positions, "p") +
-           (key.offset ? "_o" + std::to_string(key.offset) : "");
+    return op + "_" + width + "_" + layout::elemName(key.storage) + "_" + flag(key.words, "w") + flag(key.types, "t") +
+           flag(key.positions, "p") + (key.offset ? "_o" + std::to_string(key.offset) : "");
   case KernelOp::LayerNorm:
     return op + "_" + width + "_f32" + flag(key.weight || key.bias, "_") + flag(key.weight, "w") + flag(key.bias, "b") +
            "_e" + shortestFloat(key.eps);
@@ -373,6 +394,8 @@ KernelFacts batten::kernelFacts(const KernelKey &key) {
 }
 
 uint64_t batten::kernelScratchBytes(const KernelKey &key, uint64_t maxSeqTokens) {
+  if (key.op == KernelOp::Linear && key.math != layout::Elem::F32)
+    return static_cast<uint64_t>(layout::dotScratchBytes(key.math, key.k));
   if (key.op != KernelOp::Attention || maxSeqTokens == 0)
     return 0;
   return static_cast<uint64_t>(
@@ -389,7 +412,7 @@ KernelCost batten::kernelCost(const KernelKey &key) {
   }
   case KernelOp::Embed: {
     uint64_t tables = static_cast<uint64_t>(key.words + key.types + key.positions);
-    return {width * (tables - 1), 0, kElem * width * (tables + 1)};
+    return {width * (tables - 1), 0, width * (kElem + tables * static_cast<uint64_t>(elemBytes(key.storage)))};
   }
   case KernelOp::LayerNorm:
     return {width * (6 + key.weight + key.bias), 0, kElem * 2 * width};

@@ -4,6 +4,7 @@
 #define BATTEN_COMPILER_KERNELS_KERNELKEY_H
 
 #include "batten/kernel.h"
+#include "compiler/layout/WeightExpr.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -52,8 +53,8 @@ std::optional<PoolKind> parsePoolKind(llvm::StringRef name);
 /// A kernel key. Fields that an op doesn't list keep their defaults, so that keys compare as wholes.
 ///
 ///   op                 attributes                                     pointers, output last
-///   linear             k n [bias] act [residual]                      x w [bias] [residual] out
-///   embed              width [words] [types] [positions] offset       [words] [types] [positions] out
+///   linear             k n [bias] act [residual] [storage] [math]     x w [bias] [residual] out
+///   embed              width [words] [types] [positions] offset [storage]  [words] [types] [positions] out
 ///   layer_norm         width eps [weight] [bias]                      [gamma] [beta] x out
 ///   rms_norm           width eps [weight]                             [gamma] x out
 ///   attention          heads [kv_heads] head_width [window] scale     qkv out
@@ -70,7 +71,8 @@ std::optional<PoolKind> parsePoolKind(llvm::StringRef name);
 ///   gather_markers     width                                          x out
 ///   decision_features  width                                          x logits out
 ///
-/// Widths are the output's; gated reads rows twice as wide, decision_features writes rows 4 wider than x.
+/// storage is the element type of linear's weight and of embed's tables, math what linear multiplies in; neither is printed
+/// where it is f32. Other operands are f32. Widths are the output's; gated reads rows twice as wide, decision_features writes rows 4 wider than x.
 struct KernelKey {
   KernelOp op = KernelOp::Add;
   int64_t k = 0, n = 0;
@@ -87,6 +89,7 @@ struct KernelKey {
   bool second = false; ///< gated: the second half goes through the function
   bool words = false, types = false, positions = false;
   std::vector<int64_t> widths;
+  layout::Elem storage = layout::Elem::F32, math = layout::Elem::F32;
 
   bool operator==(const KernelKey &) const = default;
 
@@ -97,6 +100,8 @@ struct KernelKey {
   static KernelKey linear(int64_t k, int64_t n, bool bias, ActivationKind act = ActivationKind::None,
                           bool residual = false);
   static KernelKey embed(int64_t width, bool words, bool types, bool positions, int64_t offset = 0);
+  /// The key with weights of that type, computed in that math.
+  KernelKey with(layout::Elem storage, layout::Elem math = layout::Elem::F32) const;
   static KernelKey layerNorm(int64_t width, float eps, bool weight = true, bool bias = true);
   static KernelKey rmsNorm(int64_t width, float eps, bool weight = true);
   /// kvHeads as many as heads, or fewer.
@@ -151,7 +156,7 @@ struct KernelFacts {
 
 KernelFacts kernelFacts(const KernelKey &key);
 
-/// Scratch bytes that a worker needs; a multiple of 64, 0 for all but attention.
+/// Scratch bytes that a worker needs; a multiple of 64, 0 for all but attention and linear in bf16 or i8.
 ///
 /// Units: maxSeqTokens is the longest sequence of the bucket (the lesser of its tokens and the model's positions).
 uint64_t kernelScratchBytes(const KernelKey &key, uint64_t maxSeqTokens);

@@ -27,7 +27,7 @@ std::string mlirFloat(float value) {
   return text + " : f32";
 }
 
-/// Calls visitor.{integer,optional,decimal,unit,word,list}(name, field) for each attribute of the key's op, in printed order.
+/// Calls visitor.{integer,optional,decimal,unit,word,list,..}(name, field) for each attribute of the key's op, in printed order.
 template <typename Key, typename Visitor> void visitAttributes(Key &key, Visitor &&visitor) {
   switch (key.op) {
   case KernelOp::Linear:
@@ -36,6 +36,8 @@ template <typename Key, typename Visitor> void visitAttributes(Key &key, Visitor
     visitor.unit("bias", key.bias);
     visitor.activation("act", key.act);
     visitor.unit("residual", key.residual);
+    visitor.element("storage", key.storage);
+    visitor.element("math", key.math);
     return;
   case KernelOp::Embed:
     visitor.integer("width", key.width);
@@ -43,6 +45,7 @@ template <typename Key, typename Visitor> void visitAttributes(Key &key, Visitor
     visitor.unit("types", key.types);
     visitor.unit("positions", key.positions);
     visitor.integer("offset", key.offset);
+    visitor.element("storage", key.storage);
     return;
   case KernelOp::LayerNorm:
     visitor.integer("width", key.width);
@@ -120,10 +123,22 @@ struct Printer {
   }
   void activation(StringRef name, ActivationKind value) { add(name, "\"" + activationName(value) + "\""); }
   void poolKind(StringRef name, PoolKind value) { add(name, "\"" + poolKindName(value) + "\""); }
+  void element(StringRef name, layout::Elem value) {
+    if (value != layout::Elem::F32)
+      add(name, Twine("\"") + layout::elemName(value) + "\"");
+  }
   void list(StringRef name, const std::vector<int64_t> &value) {
     add(name, "[" + llvm::join(llvm::map_range(value, [](int64_t v) { return std::to_string(v); }), ", ") + "]");
   }
 };
+
+/// An element type that is not f32, which is the one left out.
+std::optional<layout::Elem> parseNarrow(StringRef name) {
+  for (layout::Elem elem : {layout::Elem::F16, layout::Elem::BF16, layout::Elem::I8})
+    if (name == layout::elemName(elem))
+      return elem;
+  return std::nullopt;
+}
 
 /// An attribute as text: `name = value`, or a unit, whose value is empty.
 struct TextAttribute {
@@ -205,6 +220,10 @@ struct Reader {
   }
   void activation(StringRef name, ActivationKind &field) { word(name, field, parseActivation); }
   void poolKind(StringRef name, PoolKind &field) { word(name, field, parsePoolKind); }
+  void element(StringRef name, layout::Elem &field) {
+    if (find(name))
+      word(name, field, parseNarrow);
+  }
   void list(StringRef name, std::vector<int64_t> &field) {
     auto text = value(name, "a list of integers", "");
     if (!text)

@@ -9,16 +9,19 @@
 
 namespace batten {
 
-/// acc[i][j] = fma(a[i][k], b[k][j], acc[i][j]) for k = 0 .. count-1.
+/// acc[i][j] = fma(a[i][k], b[k][j], acc[i][j]) for k = 0 .. count-1; in bf16 and i8, a dot (Dot.h) instead of the fma.
 struct Tile {
   unsigned rows = 0;
-  mlir::Value a;       ///< a[i][k] is the float at a + i * aStride + 4 * k
+  mlir::Value a;       ///< a[i][k] is the float at a + i * aStride + k * aStep
   int64_t aStride = 0; ///< bytes
+  int64_t aStep = 4;   ///< bytes
+  layout::Elem math = layout::Elem::F32;
   mlir::Value b;       ///< vector j of row k is at b + k * bStride + bOffsets[j]
   mlir::Value bStride; ///< bytes
   llvm::SmallVector<int64_t, 8> bOffsets;
   unsigned bAlignment = 4;
-  Lanes lastMask; ///< of the last vector; empty: the whole vector is read
+  layout::Elem bElem = layout::Elem::F32; ///< what b holds; widened as it is read
+  Lanes lastMask;                         ///< of the last vector; empty: the whole vector is read
   mlir::Value count;
   /// Called in each turn of the loop with k, for prefetches; may be empty.
   std::function<void(mlir::Value)> eachStep;

@@ -7,6 +7,13 @@
 
 namespace batten::layout {
 
+std::optional<int64_t> dotPanelBytes(Elem elem, int64_t cols) {
+  if (elem != Elem::BF16 && elem != Elem::I8)
+    return std::nullopt;
+  int64_t dots = elem == Elem::BF16 ? ceilDiv(cols, 2) : ceilDiv(cols, 4) + 2;
+  return checkedMul(dots, kPanelCols * kDotBytes);
+}
+
 std::optional<int64_t> entryBytes(Layout layout, Elem elem, int64_t rows, int64_t cols) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() - kPackDataAlignment;
   if (rows <= 0 || cols <= 0 || rows > kMost || cols > kMost)
@@ -24,6 +31,11 @@ std::optional<int64_t> entryBytes(Layout layout, Elem elem, int64_t rows, int64_
   case Layout::Panels:
     count = checkedMul(roundUp(rows, kPanelCols), cols);
     break;
+  case Layout::DotPanels: {
+    std::optional<int64_t> bytes = dotPanelBytes(elem, cols);
+    std::optional<int64_t> all = bytes ? checkedMul(panelCount(rows), *bytes) : std::nullopt;
+    return all && *all <= kMost ? all : std::nullopt; // panels are a multiple of 64 long
+  }
   }
   std::optional<int64_t> bytes = count ? checkedMul(*count, elemBytes(elem)) : std::nullopt;
   if (!bytes || *bytes > kMost)
@@ -88,7 +100,7 @@ bool layoutPack(const std::vector<PackEntry> &entries, PackLayout &out, std::str
 void splitByPack(const std::vector<PackEntry> &entries, std::vector<PackEntry> &common,
                  std::vector<PackEntry> &panels) {
   for (const PackEntry &entry : entries)
-    (entry.layout == Layout::Panels ? panels : common).push_back(entry);
+    (isPanels(entry.layout) ? panels : common).push_back(entry);
 }
 
 } // namespace batten::layout

@@ -31,7 +31,10 @@ constexpr const char *elemName(Elem elem) {
 }
 
 /// How the bytes of an entry are arranged; the values are those of batten_weight_layout, which draws them.
-enum class Layout : uint32_t { Table = 1, Vector = 2, Panels = 3 };
+enum class Layout : uint32_t { Table = 1, Vector = 2, Panels = 3, DotPanels = 4 };
+
+/// Whether entries of this layout are in the pack of panels.
+constexpr bool isPanels(Layout layout) { return layout == Layout::Panels || layout == Layout::DotPanels; }
 
 /// A value computed from checkpoint tensors at compile time.
 ///
@@ -41,7 +44,8 @@ enum class Layout : uint32_t { Table = 1, Vector = 2, Panels = 3 };
 ///   Concat     operands below each other; operands of one row with a result of one row are joined end to end
 ///   Scale      operands[0] times scale, rounded once to f32
 ///   Transpose  operands[0] with rows and columns exchanged
-///   Cast       operands[0] as elem; the packer stores F32 only, so F32 is the only one it takes
+///   Cast       operands[0] as elem: rounded to nearest even, so that a value of more than F16 holds is refused. I8: each
+///              row by a scale of its own, only outermost and only for dot panels
 ///   Rope       no operand: row p is cos(p f_0) .. cos(p f_(cols/2 - 1)), then the sines, f_j = theta^(-2j / cols) / divisor. As PyTorch
 ///              does, exponent, power, frequency and angle are rounded to f32 one after the other; the functions of the
 ///              angle are rounded once

@@ -3,6 +3,7 @@
 #include "compiler/layout/WeightPacker.h"
 #include "compiler/layout/PackLayout.h"
 #include "compiler/layout/RowStride.h"
+#include "compiler/layout/WeightStorage.h"
 
 #include <algorithm>
 #include <bit>
@@ -19,22 +20,6 @@ static_assert(std::endian::native == std::endian::little, "checkpoints and packs
 static constexpr int64_t kBlockFloats = 256 * 1024;
 /// A transpose reads its whole operand for each block of its result, so its blocks are larger.
 static constexpr int64_t kTransposeBlockFloats = 64 * kBlockFloats;
-
-float widenBF16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-
-float widenF16(uint16_t bits) {
-  uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
-  uint32_t exponent = (bits >> 10) & 0x1Fu, mantissa = bits & 0x3FFu;
-  if (exponent == 0x1F)
-    return std::bit_cast<float>(sign | 0x7F800000u | mantissa << 13);
-  if (exponent != 0)
-    return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-  if (mantissa == 0)
-    return std::bit_cast<float>(sign);
-  // Subnormal: mantissa * 2^-24, normal in f32. Move its top bit to where the hidden one is.
-  uint32_t shift = static_cast<uint32_t>(std::countl_zero(mantissa)) - 21;
-  return std::bit_cast<float>(sign | (113 - shift) << 23 | (mantissa << shift & 0x3FFu) << 13);
-}
 
 namespace {
 
@@ -121,9 +106,6 @@ bool Evaluator::check(const WeightExpr &expr) {
     fits = first.rows == expr.cols && first.cols == expr.rows;
     break;
   case WeightExpr::Kind::Cast:
-    if (expr.elem != Elem::F32)
-      return fail(std::string("weights cast to ") + elemName(expr.elem) + ": only f32 is stored");
-    [[fallthrough]];
   case WeightExpr::Kind::Scale:
     fits = first.rows == expr.rows && first.cols == expr.cols;
     break;
@@ -222,21 +204,23 @@ bool Evaluator::rows(const WeightExpr &expr, int64_t first, int64_t count, float
     return concatRows(expr, first, count, out);
   case WeightExpr::Kind::Transpose:
     return transposeRows(expr, first, count, out);
-  case WeightExpr::Kind::Cast:
-    return rows(expr.operands.front(), first, count, out);
   case WeightExpr::Kind::Rope:
     ropeRows(expr, first, count, out);
     return true;
+  case WeightExpr::Kind::Cast:
   case WeightExpr::Kind::Scale:
     break;
   }
   if (!rows(expr.operands.front(), first, count, out))
     return false;
+  bool scales = expr.kind == WeightExpr::Kind::Scale;
   for (int64_t i = 0, n = count * expr.cols; i < n; ++i) {
-    out[i] *= expr.scale;
+    out[i] = scales ? out[i] * expr.scale : roundTo(expr.elem, out[i]);
     if (!std::isfinite(out[i]))
-      return fail(tensorNames(expr) + " times " + scaleText(expr.scale) + " is not finite at row " +
-                  std::to_string(first + i / expr.cols) + ", column " + std::to_string(i % expr.cols));
+      return fail(tensorNames(expr) +
+                  (scales ? " times " + scaleText(expr.scale) : std::string(" as ") + elemName(expr.elem)) +
+                  " is not finite at row " + std::to_string(first + i / expr.cols) + ", column " +
+                  std::to_string(i % expr.cols));
   }
   return true;
 }
@@ -261,42 +245,33 @@ bool packEntry(const PackEntry &entry, TensorSource &source, ByteSink &sink, std
             shapeText(expr.rows, expr.cols);
     return false;
   }
-  if (entry.elem != Elem::F32) {
-    error = "pack entry '" + entry.name + "': storage " + elemName(entry.elem) + ", only f32 is stored";
+  bool dots = entry.layout == Layout::DotPanels;
+  if (entry.elem == Elem::I8 && !dots) {
+    error = "pack entry '" + entry.name + "': i8 outside of dot panels";
     return false;
   }
   Evaluator evaluator(source, error);
   if (!evaluator.check(expr))
     return false;
 
-  bool panels = entry.layout == Layout::Panels;
+  bool panels = isPanels(entry.layout);
   int64_t blockFloats = hasTranspose(expr) ? kTransposeBlockFloats : kBlockFloats;
   int64_t step = std::max<int64_t>(1, blockFloats / entry.cols);
   if (panels)
     step = roundUp(step, kPanelCols);
-  step = std::min(step, panels ? roundUp(entry.rows, kPanelCols) : entry.rows);
-  std::vector<float> value(static_cast<size_t>(step * entry.cols)), turned(panels ? value.size() : 0);
+  step = std::min(step, entry.rows);
+  std::vector<float> value(static_cast<size_t>(step * entry.cols));
+  std::vector<uint8_t> stored;
   int64_t written = 0;
   for (int64_t row = 0; row < entry.rows; row += step) {
     int64_t here = std::min(step, entry.rows - row);
     if (!evaluator.rows(expr, row, here, value.data()))
       return false;
-    const float *from = value.data();
-    int64_t floats = here * entry.cols;
-    if (panels) {
-      int64_t padded = roundUp(here, kPanelCols);
-      std::fill(value.begin() + floats, value.begin() + padded * entry.cols, 0.0f);
-      floats = padded * entry.cols;
-      for (int64_t panel = 0; panel < padded; panel += kPanelCols)
-        for (int64_t c = 0; c < kPanelCols; ++c)
-          for (int64_t k = 0; k < entry.cols; ++k)
-            turned[static_cast<size_t>(panel * entry.cols + k * kPanelCols + c)] =
-                value[static_cast<size_t>((panel + c) * entry.cols + k)];
-      from = turned.data();
-    }
-    if (!sink.write(reinterpret_cast<const uint8_t *>(from), static_cast<size_t>(floats) * 4, error))
+    stored.clear();
+    appendStored(entry.layout, entry.elem, value.data(), here, entry.cols, stored);
+    if (!sink.write(stored.data(), stored.size(), error))
       return false;
-    written += floats * 4;
+    written += static_cast<int64_t>(stored.size());
   }
   const uint8_t zeros[kAlignment * 2] = {};
   return written == *bytes || sink.write(zeros, static_cast<size_t>(*bytes - written), error);

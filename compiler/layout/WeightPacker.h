@@ -12,10 +12,6 @@
 
 namespace batten::layout {
 
-/// The exact f32 value of an IEEE binary16 or bfloat16 bit pattern; a NaN keeps its payload bits.
-float widenF16(uint16_t bits);
-float widenBF16(uint16_t bits);
-
 /// Checkpoint tensors as raw little-endian elements.
 class TensorSource {
 public:
@@ -48,8 +44,9 @@ public:
 /// Writes exactly entryBytes() bytes of an entry to the sink: its value in its layout, zeros up to the end.
 ///
 /// Errors: false with text where the source or the sink fails; where an expression's shape disagrees with its operands or
-///         with the tensor; where storage is not f32; and where a value is not finite, as
-///         "<file>: <tensor>: NaN at row 0, column 7" (inf, -inf alike; row and column in the tensor).
+///         with the tensor; and where a value is not finite, as
+///         "<file>: <tensor>: NaN at row 0, column 7" (inf, -inf alike; row and column in the tensor), also
+///         after a scale or a cast.
 [[nodiscard]] bool packEntry(const PackEntry &entry, TensorSource &source, ByteSink &sink, std::string &error);
 
 /// The value of an expression as rows*cols floats, for tests and small weights. Errors: as packEntry.

@@ -61,10 +61,12 @@ public:
     if (packed)
       return packed;
     StringRef base = label;
-    if (auto symbol = dyn_cast<FlatSymbolRefAttr>(expr))
+    auto cast = dyn_cast<plan::ExprAttr>(expr);
+    Attribute source = cast && cast.getKind() == plan::ExprKind::cast ? cast.getOperands().front() : expr;
+    if (auto symbol = dyn_cast<FlatSymbolRefAttr>(source))
       base = symbol.getValue();
     StringRef layout = TypeSwitch<Type, StringRef>(type)
-                           .Case<plan::PanelsType>([](auto) { return "panels"; })
+                           .Case<plan::PanelsType, plan::DotPanelsType>([](auto) { return "panels"; })
                            .Case<plan::TableType>([](auto) { return "table"; })
                            .Case<plan::VecType>([](auto) { return "vector"; });
     OpBuilder builder(*module.getOps<plan::ProgramOp>().begin());
@@ -198,6 +200,8 @@ private:
     auto emit = [&] { return kernel->emitOpError(); };
     if (tensor.getRank() == 1)
       type = plan::VecType::getChecked(emit, context, cols, elem);
+    else if (auto linear = dyn_cast<LinearOp>(*kernel); linear && linear.getMath() != Math::f32)
+      type = plan::DotPanelsType::getChecked(emit, context, rows, cols, elem);
     else if (kernel.getWorkDomain() == WorkDomain::panels)
       type = plan::PanelsType::getChecked(emit, context, rows, cols, elem);
     else

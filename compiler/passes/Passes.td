@@ -58,11 +58,22 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
 def AssignPrecision : Pass<"assign-precision", "::mlir::ModuleOp"> {
   let summary = "choose storage of weights and kind of arithmetic";
   let description = [{
-    Sets `batten.weights` and `batten.math` on the module. f32 is what there is; anything else is refused by name.
+    Weights of linears, and tables that tokens are looked up in, are read through a `batten.cast` to `weights`; linears get
+    `math`. With math bf16 or i8 a linear stays in f32 where it is a head: where its rows are not tokens, or where its
+    result is an output of the graph as it is, or element by element. With weights i8 tables and heads are stored as f32. Sets
+    `batten.weights` and `batten.math` on the module.
+
+    ```mlir
+    %r = batten.linear %x, %w : ..., tensor<8x4xf32>
+    // becomes, with weights=bf16 math=bf16
+    %c = batten.cast %w : tensor<8x4xf32> to tensor<8x4xbf16>
+    %r = batten.linear %x, %c math bf16 : ..., tensor<8x4xbf16>
+    ```
+    Needs: fused graphs, so that epilogues are where they stay.
   }];
   let options = [
-    Option<"weights", "weights", "std::string", "\"f32\"", "Storage of weights: f32">,
-    Option<"math", "math", "std::string", "\"f32\"", "Arithmetic of kernels: f32">,
+    Option<"weights", "weights", "std::string", "\"f32\"", "Storage of weights: f32, f16, bf16 or i8">,
+    Option<"math", "math", "std::string", "\"f32\"", "What linears multiply in: f32, bf16 or i8">,
   ];
 }
 
@@ -136,7 +147,7 @@ def EmitKernels : Pass<"emit-kernels", "::mlir::ModuleOp"> {
     `target` of the programs. With `image` the bytes are written to a file.
   }];
   let options = [
-    Option<"targetName", "target", "std::string", "\"x86-64-v3\"", "Target: x86-64-v3 or x86-64-v4">,
+    Option<"targetName", "target", "std::string", "\"x86-64-v3\"", "Target, by name">,
     Option<"imagePath", "image", "std::string", "\"\"", "File for the image">,
   ];
   let dependentDialects = ["::batten::plan::PlanDialect"];

@@ -13,7 +13,7 @@ namespace batten {
 /// What a user may choose.
 struct PipelineOptions {
   std::string weights = "f32"; ///< storage of weights
-  std::string math = "f32";    ///< arithmetic of kernels
+  std::string math = "f32";    ///< what linears multiply in
   bool inPlace = true;         ///< let steps write over inputs that they may overwrite
 };
 

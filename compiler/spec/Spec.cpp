@@ -248,14 +248,23 @@ llvm::Error readTarget(const Reader &reader, const toml::table &table, Spec &spe
     return cpu.takeError();
   target.cpu = *cpu;
   for (auto [key, member] : {std::pair("weights", &TargetSpec::weights), std::pair("math", &TargetSpec::math)}) {
-    llvm::Expected<std::string> value = reader.string(table, kWhat, key, llvm::StringRef("f32"));
+    llvm::Expected<std::string> value = reader.string(table, kWhat, key, llvm::StringRef(""));
     if (!value)
       return value.takeError();
-    if (*value != "f32")
-      return reader.fail(*table.get(key),
-                         llvm::StringRef(key) + " " + quoted(*value) + " is not compiled, \"f32\" wanted");
     target.*member = *value;
   }
+  llvm::Expected<Precision> precision = choosePrecision(target.weights, target.math);
+  if (!precision) {
+    bool known = !llvm::errorToBool(choosePrecision(target.weights, "").takeError());
+    const toml::node *at = table.get(known && !target.math.empty() ? "math" : "weights");
+    return reader.fail(*at, llvm::toString(precision.takeError()));
+  }
+  if (!spec.targets.empty() && *precision != spec.precision)
+    return reader.fail(table, "target " + quoted(target.cpu) + " has weights " + quoted(precision->weights) +
+                                  " and math " + quoted(precision->math) + ", the first one " +
+                                  quoted(spec.precision.weights) + " and " + quoted(spec.precision.math) +
+                                  "; a bundle has one precision");
+  spec.precision = *precision;
   for (const TargetSpec &other : spec.targets)
     if (other.cpu == target.cpu)
       return reader.fail(table, "target " + quoted(target.cpu) + " is there twice, first at " + other.place);
@@ -264,6 +273,22 @@ llvm::Error readTarget(const Reader &reader, const toml::table &table, Spec &spe
 }
 
 } // namespace
+
+llvm::Expected<Precision> choosePrecision(llvm::StringRef weights, llvm::StringRef math) {
+  Precision chosen{weights.str(), math.str()};
+  if (math.empty())
+    chosen.math = weights == "i8" ? "i8" : "f32";
+  if (weights.empty())
+    chosen.weights = chosen.math;
+  if (!llvm::is_contained({"f32", "f16", "bf16", "i8"}, chosen.weights))
+    return makeError("weights " + quoted(weights) + " is unknown, \"f32\", \"f16\", \"bf16\" or \"i8\" wanted");
+  if (!llvm::is_contained({"f32", "bf16", "i8"}, chosen.math))
+    return makeError("math " + quoted(math) + " is unknown, \"f32\", \"bf16\" or \"i8\" wanted");
+  if (chosen.math == "f32" ? chosen.weights == "i8" : chosen.weights != chosen.math)
+    return makeError("math " + quoted(chosen.math) + " does not take weights " + quoted(chosen.weights) + ", " +
+                     (chosen.math == "f32" ? "\"f32\", \"f16\" or \"bf16\"" : quoted(chosen.math)) + " wanted");
+  return chosen;
+}
 
 llvm::Expected<Spec> parseSpec(llvm::StringRef text, llvm::StringRef path) {
   if (llvm::Error error = checkTomlShape(text, path))

@@ -46,10 +46,22 @@ struct LaneSpec {
   SpecPlace place;
 };
 
+/// How weights are stored and what linears multiply in.
+struct Precision {
+  std::string weights = "f32"; ///< f32, f16, bf16 or i8
+  std::string math = "f32";    ///< f32, bf16 or i8
+  bool operator==(const Precision &) const = default;
+};
+
+/// The precision of that storage and math, where empty means: of weights what math takes (bf16 and i8 take their own), of math
+/// f32, or i8 with weights of i8.
+///
+/// Errors: a name that is not known; a math that doesn't take the weights; both names.
+llvm::Expected<Precision> choosePrecision(llvm::StringRef weights, llvm::StringRef math);
+
 struct TargetSpec {
   std::string cpu;
-  std::string weights = "f32";
-  std::string math = "f32";
+  std::string weights, math; ///< as written; empty: not written
   SpecPlace place;
 };
 
@@ -59,7 +71,8 @@ struct Spec {
   std::string checkpoint;          ///< path, likewise
   std::vector<LaneSpec> lanes;     ///< main one first
   std::vector<StageSpec> stages;   ///< in the order of the file
-  std::vector<TargetSpec> targets; ///< empty: the caller's default
+  std::vector<TargetSpec> targets; ///< empty: the caller's default; all of one precision
+  Precision precision;             ///< of all targets
 };
 
 /// Parses the text of a spec; paths in it are joined to the directory of `path` unless absolute.
@@ -67,7 +80,7 @@ struct Spec {
 /// Errors, as path:line:column: text: syntax; size and nesting beyond the limits; unknown keys (with a near name), wrong
 /// types; missing [model], graph, checkpoint or lanes; names that are not [A-Za-z0-9_.-]; lanes, stages or buckets that are
 /// there twice; a stage without buckets; counts that are impossible; a lane whose stage is not there; a stage that no lane
-/// uses; storage or math that is not computed.
+/// uses; a precision that choosePrecision refuses, or that is not the first target's.
 llvm::Expected<Spec> parseSpec(llvm::StringRef text, llvm::StringRef path);
 
 /// The same from a file. Errors: also that it can't be read.

@@ -284,8 +284,10 @@ std::string printSpec(const Spec &spec) {
     out += "]\n";
   }
   for (const TargetSpec &target : spec.targets)
-    out += "\n[[target]]\ncpu = " + tomlString(target.cpu) + "\nweights = " + tomlString(target.weights) +
-           "\nmath = " + tomlString(target.math) + "\n";
+    for (auto [key, value] : {std::pair("\n[[target]]\ncpu", &target.cpu), std::pair("weights", &target.weights),
+                              std::pair("math", &target.math)})
+      if (!value->empty())
+        out += std::string(key) + " = " + tomlString(*value) + "\n";
   return out;
 }
 

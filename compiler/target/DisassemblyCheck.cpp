@@ -52,7 +52,7 @@ public:
     registers.reset(backend->createMCRegInfo(triple));
     asmInfo.reset(backend->createMCAsmInfo(*registers, triple, options));
     instructions.reset(backend->createMCInstrInfo());
-    subtarget.reset(backend->createMCSubtargetInfo(triple, target.cpu, ""));
+    subtarget.reset(backend->createMCSubtargetInfo(triple, target.cpu, target.extras));
     analysis.reset(backend->createMCInstrAnalysis(instructions.get()));
     context = std::make_unique<MCContext>(triple, asmInfo.get(), registers.get(), subtarget.get());
     disassembler.reset(backend->createMCDisassembler(*subtarget, *context));
@@ -162,13 +162,20 @@ private:
     });
   }
 
-  /// Reads one float that is no constant into all lanes, by itself or as an operand of an fma.
+  /// The multiplications of k loops: fma, and the dots of bf16 and i8.
+  static bool isMultiplication(StringRef name) {
+    return llvm::any_of(ArrayRef<StringRef>{"VFMADD", "VDPBF16PS", "VPDPBUSD", "VPMADDWD"},
+                        [&](StringRef prefix) { return name.starts_with(prefix); });
+  }
+
+  /// Reads one float or dot that is no constant into all lanes, by itself or as an operand of a multiplication.
   bool isScalarBroadcast(const MCInst &inst) const {
     auto memory = memoryOperand(inst);
     if (!memory || isBase(memory->first, "RIP"))
       return false;
     StringRef name = instructions->getName(inst.getOpcode());
-    return name.starts_with("VBROADCASTSS") || (name.starts_with("VFMADD") && name.ends_with("mb"));
+    return name.starts_with("VBROADCASTSS") || name.starts_with("VPBROADCASTD") ||
+           (isMultiplication(name) && name.ends_with("mb"));
   }
 
   Error checkLoops(const ImageFunction &function, ArrayRef<Loop> loops) {
@@ -185,7 +192,7 @@ private:
           continue;
         if (!reload && isVectorReload(instruction.inst))
           reload = &instruction;
-        multiplies |= instructions->getName(instruction.inst.getOpcode()).starts_with("VFMADD");
+        multiplies |= isMultiplication(instructions->getName(instruction.inst.getOpcode()));
         broadcasts |= isScalarBroadcast(instruction.inst);
       }
       if (reload && multiplies && broadcasts)

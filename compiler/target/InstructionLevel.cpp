@@ -6,17 +6,20 @@ using llvm::StringRef;
 
 namespace {
 
-/// Names that begin so belong to an extension that neither level has.
+/// Names that begin so belong to an extension that no level has. A target may have the feature that brings them.
 struct Family {
   StringRef prefix, extension;
+  uint64_t feature = 0;
 };
 
 constexpr Family kNewer[] = {
+    {"vpdpbusd", "VNNI", BATTEN_X86_AVX512_VNNI},
     {"vpdp", "VNNI"},
     {"vp4dp", "AVX512-4VNNIW"},
     {"v4f", "AVX512-4FMAPS"},
     {"vpmadd52", "IFMA"},
-    {"vdpbf16", "BF16"},
+    {"vdpbf16", "BF16", BATTEN_X86_AVX512_BF16},
+    {"vcvtneps2bf16", "BF16", BATTEN_X86_AVX512_BF16},
     {"vcvtne", "BF16"},
     {"vbcstne", "AVX-NE-CONVERT"},
     {"vpopcnt", "VPOPCNTDQ or BITALG"},
@@ -90,9 +93,11 @@ StringRef batten::extensionBeyond(const Target &target, llvm::ArrayRef<uint8_t> 
     bool isVex = bytes[0] == 0xC4 || bytes[0] == 0xC5;
     if (isVex && mnemonic.starts_with("k") && !has512) // mask registers
       return "AVX-512";
+    if (isVex && mnemonic.starts_with("vpdp"))
+      return "AVX-VNNI";
   }
   for (const Family &family : kNewer)
     if (mnemonic.starts_with(family.prefix))
-      return family.extension;
+      return target.features & family.feature ? "" : family.extension;
   return "";
 }

@@ -84,8 +84,9 @@ static std::unique_ptr<llvm::TargetMachine> makeMachine(const Target &target, st
   options.NoTrappingFPMath = true;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.EmitStackSizeSection = true;
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      triple, target.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(triple, target.cpu, target.extras, options,
+                                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                                           llvm::CodeGenOptLevel::Aggressive));
 }
 
 static void setAttributes(llvm::Module &module, const llvm::TargetMachine &machine, const Target &target) {
@@ -101,6 +102,7 @@ static void setAttributes(llvm::Module &module, const llvm::TargetMachine &machi
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr(llvm::Attribute::NoRedZone);
     function.addFnAttr("target-cpu", target.cpu);
+    function.addFnAttr("target-features", target.extras);
     function.addFnAttr("prefer-vector-width", bits);
     function.addFnAttr("min-legal-vector-width", bits);
     function.addFnAttr("no-builtins");

@@ -48,9 +48,14 @@ CpuInfo CpuInfo::detect() noexcept {
                                       {BATTEN_X86_AVX512CD, 28},
                                       {BATTEN_X86_AVX512DQ, 17},
                                       {BATTEN_X86_AVX512VL, 31}};
-    if (avx512)
-      take(b, kAvx512, 5);
     cpu.hasSha = (b >> 29 & 1) && (leaf1 >> 9 & 1) && (leaf1 >> 19 & 1);
+    static constexpr Bit kVnni[] = {{BATTEN_X86_AVX512_VNNI, 11}}, kBf16[] = {{BATTEN_X86_AVX512_BF16, 5}};
+    if (avx512) {
+      take(b, kAvx512, 5);
+      take(c, kVnni, 1);
+      if (u32 more; a >= 1 && __get_cpuid_count(7, 1, &more, &b, &c, &d))
+        take(more, kBf16, 1);
+    }
   }
   if (__get_cpuid(0x80000001, &a, &b, &c, &d)) {
     static constexpr Bit kExtended[] = {{BATTEN_X86_LAHF, 0}, {BATTEN_X86_LZCNT, 5}};
@@ -67,9 +72,10 @@ bool targetRuns(const CpuInfo &cpu, u32 arch, u64 features) noexcept {
 }
 
 void featureNames(u64 features, char *text, size_t size) noexcept {
-  static constexpr const char *kNames[] = {"sse3",  "ssse3",   "sse4.1",   "sse4.2",   "popcnt",   "cx16",    "lahf",
-                                           "avx",   "avx2",    "bmi1",     "bmi2",     "f16c",     "fma",     "lzcnt",
-                                           "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
+  static constexpr const char *kNames[] = {"sse3",     "ssse3",    "sse4.1",      "sse4.2",     "popcnt",   "cx16",
+                                           "lahf",     "avx",      "avx2",        "bmi1",       "bmi2",     "f16c",
+                                           "fma",      "lzcnt",    "movbe",       "avx512f",    "avx512bw", "avx512cd",
+                                           "avx512dq", "avx512vl", "avx512_bf16", "avx512_vnni"};
   constexpr unsigned kNameCount = sizeof kNames / sizeof kNames[0];
   size_t used = 0;
   text[0] = '\0';

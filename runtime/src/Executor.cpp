@@ -82,7 +82,7 @@ void Executor::resolve(const Plan &plan, PlanRun &run) noexcept {
         const batten_weight_t weight = plan.weights.at(operand.index);
         address = const_cast<u8 *>(bundle_->weight(weight)); // kernels only read it: the mapping is read-only
         // The panels of a step are what its kernel streams first: the step before prefetches their start.
-        if (weight.layout == BATTEN_LAYOUT_PANELS && i > 0 && !run.steps[i - 1].args.next) {
+        if (isPanels(weight.layout) && i > 0 && !run.steps[i - 1].args.next) {
           run.steps[i - 1].args.next = address;
           run.steps[i - 1].args.nextBytes = weight.bytes;
         }

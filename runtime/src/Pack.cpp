@@ -24,6 +24,13 @@ u64 tensorBytes(u32 layout, u32 elem, u32 rows, u32 cols) noexcept {
   case BATTEN_LAYOUT_PANELS:
     fits = checkedMul(ceilDiv(rows, BATTEN_PANEL_COLS) * BATTEN_PANEL_COLS, cols, &elems);
     break;
+  case BATTEN_LAYOUT_DOT_PANELS: {
+    // Bytes of a panel: dots of 4 bytes for each column; behind i8, two more words for each.
+    const u64 words = elem == BATTEN_ELEM_BF16 ? ceilDiv(cols, 2) : elem == BATTEN_ELEM_I8 ? ceilDiv(cols, 4) + 2 : 0;
+    fits = checkedMul(ceilDiv(rows, BATTEN_PANEL_COLS) * BATTEN_PANEL_COLS, words, &elems);
+    size = 4;
+    break;
+  }
   default:
     break;
   }

@@ -262,7 +262,7 @@ Status Plan::verifyPanels(u32 step, const batten_step_t &record, const batten_ke
   u64 found = ceilDiv(buffers.at(operands.at(last).index).width, BATTEN_PANEL_COLS);
   for (u64 k = record.firstOperand; k < last && found == kernel.panels; ++k)
     if (const batten_operand_t operand = operands.at(k); operand.kind == BATTEN_OPERAND_WEIGHT)
-      if (const batten_weight_t weight = weights.at(operand.index); weight.layout == BATTEN_LAYOUT_PANELS)
+      if (const batten_weight_t weight = weights.at(operand.index); isPanels(weight.layout))
         found = ceilDiv(weight.rows, BATTEN_PANEL_COLS);
   if (found != kernel.panels)
     return report.fail(BATTEN_CORRUPT, "STEPS", step, found, kernel.panels,

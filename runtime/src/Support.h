@@ -45,6 +45,11 @@ using Status = batten_status_t;
 [[nodiscard]] inline constexpr u64 roundUp(u64 value, u64 unit) noexcept { return (value + unit - 1) & ~(unit - 1); }
 [[nodiscard]] inline constexpr u64 ceilDiv(u64 value, u64 unit) noexcept { return value / unit + (value % unit != 0); }
 /// Bytes of an element, 0 for an unknown one.
+/// Whether a weight of this layout is in the pack of panels.
+[[nodiscard]] inline constexpr bool isPanels(u32 layout) noexcept {
+  return layout == BATTEN_LAYOUT_PANELS || layout == BATTEN_LAYOUT_DOT_PANELS;
+}
+
 [[nodiscard]] inline constexpr u64 elemBytes(u32 elem) noexcept {
   return elem == BATTEN_ELEM_F32 ? 4 : elem == BATTEN_ELEM_F16 || elem == BATTEN_ELEM_BF16 ? 2 : elem == BATTEN_ELEM_I8;
 }

@@ -33,9 +33,9 @@ batten.graph @embed_c1(%ids: !batten.ids, %types: !batten.types, %seg: !batten.s
   %w = batten.param @w : tensor<8x8xf32>
   %v = batten.param @v : tensor<8xf32>
   %x = batten.embed %ids, %t : tensor<20x8xf32>
-  %h = batten.param @half : tensor<20x8xf16>
-  // expected-error @+1 {{table must be f32, found 'tensor<20x8xf16>'}}
-  %y = batten.embed %ids, %h : tensor<20x8xf16>
+  %h = batten.cast %t : tensor<20x8xf32> to tensor<20x8xi8>
+  // expected-error @+1 {{table must be f32, f16 or bf16, found 'tensor<20x8xi8>'}}
+  %y = batten.embed %ids, %h : tensor<20x8xi8>
   batten.return %x : tensor<?x8xf32, #tokens>
 }
 
@@ -55,9 +55,9 @@ batten.graph @embed_types_c1(%ids: !batten.ids, %types: !batten.types, %seg: !ba
   %w = batten.param @w : tensor<8x8xf32>
   %v = batten.param @v : tensor<8xf32>
   %x = batten.embed %ids, %t : tensor<20x8xf32>
-  %h = batten.param @half : tensor<20x8xf16>
-  // expected-error @+1 {{table must be f32, found 'tensor<20x8xf16>'}}
-  %y = batten.embed_types %types, %h : tensor<20x8xf16>
+  %h = batten.cast %t : tensor<20x8xf32> to tensor<20x8xi8>
+  // expected-error @+1 {{table must be f32, f16 or bf16, found 'tensor<20x8xi8>'}}
+  %y = batten.embed_types %types, %h : tensor<20x8xi8>
   batten.return %x : tensor<?x8xf32, #tokens>
 }
 
@@ -77,9 +77,9 @@ batten.graph @embed_positions_c1(%ids: !batten.ids, %types: !batten.types, %seg:
   %w = batten.param @w : tensor<8x8xf32>
   %v = batten.param @v : tensor<8xf32>
   %x = batten.embed %ids, %t : tensor<20x8xf32>
-  %h = batten.param @half : tensor<20x8xf16>
-  // expected-error @+1 {{table must be f32, found 'tensor<20x8xf16>'}}
-  %y = batten.embed_positions %seg, %h : tensor<20x8xf16>
+  %h = batten.cast %t : tensor<20x8xf32> to tensor<20x8xi8>
+  // expected-error @+1 {{table must be f32, f16 or bf16, found 'tensor<20x8xi8>'}}
+  %y = batten.embed_positions %seg, %h : tensor<20x8xi8>
   batten.return %x : tensor<?x8xf32, #tokens>
 }
 
@@ -139,7 +139,7 @@ batten.graph @embed_sum_c1(%ids: !batten.ids, %types: !batten.types, %seg: !batt
 
 // -----
 
-// embed_sum_c1: not f32.
+// embed_sum_c1: two types.
 #tokens = #batten.rows<tokens>
 #seqs = #batten.rows<seqs>
 batten.weight @table from "t" : tensor<20x8xf32>
@@ -154,7 +154,7 @@ batten.graph @embed_sum_c1(%ids: !batten.ids, %types: !batten.types, %seg: !batt
   %v = batten.param @v : tensor<8xf32>
   %x = batten.embed %ids, %t : tensor<20x8xf32>
   %h = batten.param @half : tensor<20x8xf16>
-  // expected-error @+1 {{table must be f32, found 'tensor<20x8xf16>'}}
+  // expected-error @+1 {{table is 'tensor<20x8xf16>', the first one 'tensor<20x8xf32>'}}
   %y = batten.embed_sum words(%ids, %t : tensor<20x8xf32>) types(%types, %h : tensor<20x8xf16>)
   batten.return %x : tensor<?x8xf32, #tokens>
 }

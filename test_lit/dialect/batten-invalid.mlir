@@ -46,8 +46,8 @@ module attributes {batten.max_seq_tokens = 64 : i64} {}
 // -----
 
 // Precisions are known by name.
-// expected-error @+1 {{batten.math is "bf16", this build knows "f32"}}
-module attributes {batten.math = "bf16"} {}
+// expected-error @+1 {{batten.math is "f64", "f32", "f16", "bf16" or "i8" wanted}}
+module attributes {batten.math = "f64"} {}
 
 // -----
 
@@ -374,6 +374,21 @@ batten.graph @transpose(%ids: !batten.ids, %types: !batten.types, %seg: !batten.
   %x = batten.embed %ids, %t : tensor<20x8xf32>
   // expected-error @+1 {{'batten.transpose' op takes a matrix, found 'tensor<8xf32>'}}
   %y = batten.transpose %v : tensor<8xf32>
+  batten.return %x : tensor<?x8xf32, #tokens>
+}
+
+// -----
+
+// cast_c2: vectors have no scale for each row.
+#tokens = #batten.rows<tokens>
+batten.weight @table from "t" : tensor<20x8xf32>
+batten.weight @v from "v" : tensor<8xf32>
+batten.graph @cast_c2(%ids: !batten.ids) -> (x: tensor<?x8xf32, #tokens>) {
+  %t = batten.param @table : tensor<20x8xf32>
+  %v = batten.param @v : tensor<8xf32>
+  %x = batten.embed %ids, %t : tensor<20x8xf32>
+  // expected-error @+1 {{makes i8 of a matrix of another type only, found 'tensor<8xf32>' to 'tensor<8xi8>'}}
+  %y = batten.cast %v : tensor<8xf32> to tensor<8xi8>
   batten.return %x : tensor<?x8xf32, #tokens>
 }
 

@@ -96,7 +96,7 @@ batten.graph @linear(%ids: !batten.ids, %types: !batten.types, %seg: !batten.seg
 
 // -----
 
-// linear_c1: not f32.
+// linear_c4: storage and math agree.
 #tokens = #batten.rows<tokens>
 #seqs = #batten.rows<seqs>
 batten.weight @table from "t" : tensor<20x8xf32>
@@ -111,8 +111,24 @@ batten.graph @linear_c1(%ids: !batten.ids, %types: !batten.types, %seg: !batten.
   %v = batten.param @v : tensor<8xf32>
   %x = batten.embed %ids, %t : tensor<20x8xf32>
   %h = batten.param @halfw : tensor<8x8xf16>
-  // expected-error @+1 {{weight must be f32, found 'tensor<8x8xf16>'}}
-  %y = batten.linear %x, %h : tensor<?x8xf32, #tokens>, tensor<8x8xf16>
+  // expected-error @+1 {{weight is f16, which math bf16 does not take}}
+  %y = batten.linear %x, %h math bf16 : tensor<?x8xf32, #tokens>, tensor<8x8xf16>
+  batten.return %x : tensor<?x8xf32, #tokens>
+}
+
+// -----
+
+// linear_c4: sums of i8 are math i8.
+#tokens = #batten.rows<tokens>
+batten.weight @table from "t" : tensor<20x8xf32>
+batten.weight @w from "w" : tensor<8x8xf32>
+batten.graph @linear_c4(%ids: !batten.ids) -> (x: tensor<?x8xf32, #tokens>) {
+  %t = batten.param @table : tensor<20x8xf32>
+  %w = batten.param @w : tensor<8x8xf32>
+  %x = batten.embed %ids, %t : tensor<20x8xf32>
+  %i = batten.cast %w : tensor<8x8xf32> to tensor<8x8xi8>
+  // expected-error @+1 {{weight is i8, which math f32 does not take}}
+  %y = batten.linear %x, %i : tensor<?x8xf32, #tokens>, tensor<8x8xi8>
   batten.return %x : tensor<?x8xf32, #tokens>
 }
 

@@ -70,8 +70,41 @@ plan.packed @p scale(@w) : !plan.panels<8x4xf32>
 // expr_c2: cast.
 batten.weight @w from "w" : tensor<8x4xf32>
 batten.weight @v from "v" : tensor<8xf32>
-// expected-error @+1 {{cast needs a type among f32, f16 and bf16}}
+// expected-error @+1 {{cast needs a type among f32, f16, bf16 and i8}}
+plan.packed @p cast(@w, i16) : !plan.panels<8x4xf32>
+
+// -----
+
+// packed_c4: a cast to i8 is for dot panels.
+batten.weight @w from "w" : tensor<8x4xf32>
+// expected-error @+1 {{type is '!plan.panels<8x4xf32>', the expression a cast to i8}}
 plan.packed @p cast(@w, i8) : !plan.panels<8x4xf32>
+
+// -----
+
+// packed_c4: dot panels of i8 are a cast.
+batten.weight @w from "w" : tensor<8x4xf32>
+// expected-error @+1 {{type is '!plan.dot_panels<8x4xi8>', the expression no cast to i8}}
+plan.packed @p @w : !plan.dot_panels<8x4xi8>
+
+// -----
+
+// packed_c4: outermost.
+batten.weight @w from "w" : tensor<8x4xf32>
+// expected-error @+1 {{cast to i8 is outermost or nowhere}}
+plan.packed @p transpose(cast(@w, i8)) : !plan.panels<4x8xf32>
+
+// -----
+
+// dot_panels_c1.
+// expected-error @+1 {{a weight's sizes must be from 1 to 2147483647, found 8 x 0}}
+plan.packed @dot_panels_c1 : !plan.dot_panels<8x0xbf16>
+
+// -----
+
+// dot_panels_c2.
+// expected-error @+1 {{dot panels have elements of bf16 or i8, found 'f16'}}
+plan.packed @dot_panels_c2 : !plan.dot_panels<8x4xf16>
 
 // -----
 

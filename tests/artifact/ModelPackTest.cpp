@@ -4,6 +4,7 @@
 #include "compiler/artifact/PackEntries.h"
 #include "compiler/artifact/PackWriter.h"
 #include "compiler/graph/Import.h"
+#include "compiler/layout/WeightStorage.h"
 #include "compiler/passes/Pipeline.h"
 #include "dialect/PlanDialect.h"
 #include "tests/ErrorText.h"

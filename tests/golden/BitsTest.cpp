@@ -107,17 +107,30 @@ std::string writeDecision(const TempDir &dir) {
   return model.write(dir, "model");
 }
 
-class BitsTest : public testing::TestWithParam<WriteModel> {
+struct BitsCase {
+  WriteModel write;
+  const char *weights, *math;
+};
+
+/// Bf16 math has one target, which few machines run.
+std::vector<BitsCase> dotCases() {
+  std::vector<BitsCase> cases{{writeBert, "i8", "i8"}, {writeDecision, "i8", "i8"}};
+  if (!runnableTargets("bf16").empty())
+    cases.push_back({writeDecision, "bf16", "bf16"});
+  return cases;
+}
+
+class BitsTest : public testing::TestWithParam<BitsCase> {
 protected:
   void SetUp() override {
     std::printf("seed %lu\n", kSeed);
-    std::string path = GetParam()(dir);
+    std::string path = GetParam().write(dir);
     dir.write("buckets.txt",
               "stage tokens seqs markers\ntext 64 8 400\ntext 300 16 800\ntext 1200 48 2400\ntext 6000 64 3200\n");
-    blobs = TestBundle::compile(path, dir.path("buckets.txt"));
+    blobs = TestBundle::compile(path, dir.path("buckets.txt"), GetParam().weights, GetParam().math);
     ASSERT_TRUE(blobs);
     all = makeSequences(kVocab, kSeed);
-    targets = runnableTargets();
+    targets = runnableTargets(GetParam().math);
     ASSERT_FALSE(targets.empty());
   }
 
@@ -207,7 +220,8 @@ TEST_P(BitsTest, R34_EveryBucketGivesTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Bert, BitsTest, testing::Values(writeBert));
-INSTANTIATE_TEST_SUITE_P(Decision, BitsTest, testing::Values(writeDecision));
+INSTANTIATE_TEST_SUITE_P(Bert, BitsTest, testing::Values(BitsCase{writeBert, "f32", "f32"}));
+INSTANTIATE_TEST_SUITE_P(Decision, BitsTest, testing::Values(BitsCase{writeDecision, "f32", "f32"}));
+INSTANTIATE_TEST_SUITE_P(Dot, BitsTest, testing::ValuesIn(dotCases()));
 
 } // namespace

@@ -55,7 +55,7 @@ std::string number(int64_t value) { return std::to_string(value); }
 
 std::string RandomBert::write(const TempDir &dir, const std::string &name) const {
   RandomTensors tensors(seed);
-  tensors.add("embeddings.word_embeddings.weight", {vocab, hidden}, 0.5);
+  tensors.add("embeddings.word_embeddings.weight", {vocab, hidden}, words);
   tensors.add("embeddings.position_embeddings.weight", {positions, hidden}, 0.3);
   tensors.add("embeddings.token_type_embeddings.weight", {2, hidden}, 0.3);
   tensors.norm("embeddings.LayerNorm", hidden);

@@ -12,6 +12,7 @@ namespace batten::test {
 struct RandomBert {
   int64_t hidden = 96, heads = 3, layers = 2, inner = 100, positions = 1100, vocab = 61;
   bool pooler = true;
+  double words = 0.5; ///< scale of the word table
   uint64_t seed = 1;
   std::string act = "gelu";
 

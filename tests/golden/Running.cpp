@@ -9,8 +9,12 @@ namespace batten::test {
 static std::string str(batten_text_t text) { return std::string(text.data, text.bytes); }
 
 std::shared_ptr<const std::vector<CompiledBlob>> TestBundle::compile(const std::string &input,
-                                                                     const std::string &bucketsFile) {
+                                                                     const std::string &bucketsFile,
+                                                                     const std::string &weights,
+                                                                     const std::string &math) {
   CompileRequest request;
+  request.weights = weights;
+  request.math = math;
   request.input = input;
   request.bucketsFile = bucketsFile;
   auto blobs = compileToMemory(request);
@@ -132,11 +136,17 @@ Outputs TestExecutor::run(uint32_t lane, const PackedBatch &batch, int bucket) {
   return outputs;
 }
 
-std::vector<std::string> runnableTargets() {
+std::vector<std::string> runnableTargets(const std::string &math) {
+  bool v4 = __builtin_cpu_supports("x86-64-v4");
   std::vector<std::string> out;
-  for (const std::string &name : knownTargets())
-    if (name == "x86-64-v3" ? __builtin_cpu_supports("x86-64-v3") : __builtin_cpu_supports("x86-64-v4"))
-      out.push_back(name);
+  if (math == "bf16")
+    return v4 && __builtin_cpu_supports("avx512bf16") ? std::vector<std::string>{"x86-64-v4+avx512_bf16"} : out;
+  if (__builtin_cpu_supports("x86-64-v3"))
+    out.push_back("x86-64-v3");
+  if (v4)
+    out.push_back("x86-64-v4");
+  if (math == "i8" && v4 && __builtin_cpu_supports("avx512vnni"))
+    out.push_back("x86-64-v4+avx512_vnni");
   return out;
 }
 

@@ -18,9 +18,11 @@ using Outputs = std::map<std::string, Rows>;
 /// A bundle in memory, opened for one target.
 class TestBundle {
 public:
-  /// Compiles a model directory or spec for both targets. Fails the test and gives nothing on an error.
+  /// Compiles a model directory or spec for all targets that gain in the math. Fails the test and gives nothing on an error.
   static std::shared_ptr<const std::vector<CompiledBlob>> compile(const std::string &input,
-                                                                  const std::string &bucketsFile = "");
+                                                                  const std::string &bucketsFile = "",
+                                                                  const std::string &weights = "",
+                                                                  const std::string &math = "");
   /// Opens blobs for one target; fails the test and gives nothing on an error.
   static std::unique_ptr<TestBundle> open(std::shared_ptr<const std::vector<CompiledBlob>> blobs,
                                           const std::string &target);
@@ -58,8 +60,8 @@ private:
 /// The C API's view of a batch; valid while the batch is.
 batten_batch_t viewOf(const PackedBatch &batch);
 
-/// Targets of this build that this machine can run.
-std::vector<std::string> runnableTargets();
+/// Targets that a bundle of that math has unasked and that this machine can run.
+std::vector<std::string> runnableTargets(const std::string &math = "f32");
 
 } // namespace batten::test
 

@@ -3,6 +3,7 @@
 #include "compiler/kernels/Emit.h"
 #include "compiler/target/DisassemblyCheck.h"
 #include "compiler/target/ImageWriter.h"
+#include "compiler/target/InstructionLevel.h"
 #include "compiler/target/ObjectEmitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -92,16 +93,45 @@ int runTool(const char *name, std::vector<llvm::StringRef> arguments, llvm::Stri
 } // namespace
 
 TEST(TargetTest, KnownTargetsHaveTheirFeatures) {
-  EXPECT_EQ(knownTargetNames(), (std::vector<std::string>{"x86-64-v3", "x86-64-v4"}));
+  EXPECT_EQ(knownTargetNames(),
+            (std::vector<std::string>{"x86-64-v3", "x86-64-v4", "x86-64-v4+avx512_bf16", "x86-64-v4+avx512_vnni"}));
   EXPECT_EQ(targetOf("x86-64-v3").features, BATTEN_X86_V3);
   EXPECT_EQ(targetOf("x86-64-v4").features, BATTEN_X86_V4);
+  EXPECT_EQ(targetOf("x86-64-v4+avx512_bf16").features, BATTEN_X86_V4 | BATTEN_X86_AVX512_BF16);
+  EXPECT_EQ(targetOf("x86-64-v4+avx512_vnni").features, BATTEN_X86_V4 | BATTEN_X86_AVX512_VNNI);
+}
+
+TEST(TargetTest, DefaultsAreThoseThatGainInTheMath) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(defaultTargetNames(BATTEN_ELEM_F32), (Names{"x86-64-v3", "x86-64-v4"}));
+  EXPECT_EQ(defaultTargetNames(BATTEN_ELEM_BF16), (Names{"x86-64-v4+avx512_bf16"}));
+  EXPECT_EQ(defaultTargetNames(BATTEN_ELEM_I8), (Names{"x86-64-v3", "x86-64-v4", "x86-64-v4+avx512_vnni"}));
+  EXPECT_EQ(toString(checkMath(targetOf("x86-64-v4"), BATTEN_ELEM_BF16)),
+            "target 'x86-64-v4': math bf16 needs avx512_bf16; targets that have it: x86-64-v4+avx512_bf16");
+  EXPECT_EQ(toString(checkMath(targetOf("x86-64-v4+avx512_bf16"), BATTEN_ELEM_BF16)), "");
+  EXPECT_EQ(toString(checkMath(targetOf("x86-64-v3"), BATTEN_ELEM_I8)), "");
+}
+
+// What a target brings beyond its level may stand in its code, and in no other's.
+TEST(TargetTest, InstructionsOfFeaturesBelongToTheirTargets) {
+  const uint8_t evex[] = {0x62, 0xF2, 0x7D, 0x48, 0x50, 0xC0};
+  EXPECT_EQ(extensionBeyond(targetOf("x86-64-v4"), evex, "vpdpbusd"), "VNNI");
+  EXPECT_EQ(extensionBeyond(targetOf("x86-64-v4+avx512_vnni"), evex, "vpdpbusd"), "");
+  EXPECT_EQ(extensionBeyond(targetOf("x86-64-v4+avx512_vnni"), evex, "vpdpwssd"), "VNNI");
+  EXPECT_EQ(extensionBeyond(targetOf("x86-64-v4+avx512_vnni"), evex, "vdpbf16ps"), "BF16");
+  EXPECT_EQ(extensionBeyond(targetOf("x86-64-v4+avx512_bf16"), evex, "vdpbf16ps"), "");
+  EXPECT_EQ(extensionBeyond(targetOf("x86-64-v4+avx512_bf16"), evex, "vcvtneps2bf16"), "");
+  const uint8_t vex[] = {0xC4, 0xE2, 0x7D, 0x50, 0xC0};
+  EXPECT_EQ(extensionBeyond(targetOf("x86-64-v4+avx512_vnni"), vex, "vpdpbusd"), "AVX-VNNI");
 }
 
 TEST(TargetTest, RefusesUnknownNamesWithTheKnownOnes) {
-  EXPECT_EQ(toString(lookupTarget("x86-64-v5").takeError()),
-            "unknown target 'x86-64-v5'; known targets: x86-64-v3, x86-64-v4");
+  EXPECT_EQ(
+      toString(lookupTarget("x86-64-v5").takeError()),
+      "unknown target 'x86-64-v5'; known targets: x86-64-v3, x86-64-v4, x86-64-v4+avx512_bf16, x86-64-v4+avx512_vnni");
   EXPECT_EQ(toString(lookupTarget("aarch64").takeError()),
-            "target 'aarch64' has no code generator yet; known targets: x86-64-v3, x86-64-v4");
+            "target 'aarch64' has no code generator yet; known targets: x86-64-v3, x86-64-v4, x86-64-v4+avx512_bf16, "
+            "x86-64-v4+avx512_vnni");
 }
 
 TEST(ImageTest, SameKeysGiveTheSameBytesOnAnyThread) {
@@ -336,6 +366,25 @@ TEST(EmitTest, RefusesKeysTwiceAndWrongOnes) {
             "kernel add_8_f32 is asked for twice");
   EXPECT_EQ(toString(makeKernelImage({KernelKey::add(0)}, target).takeError()),
             "kernel key add: width is 0, 1 to 16777215 wanted");
+}
+
+// No register is spilled in any of them, on targets that this machine can't run too.
+TEST(EmitTest, EveryTargetTakesLinearsOfEveryPrecision) {
+  using layout::Elem;
+  std::vector<KernelKey> keys;
+  for (auto [k, n] : {std::pair(384, 1536), {7, 17}})
+    for (const KernelKey &key : {KernelKey::linear(k, n, true, ActivationKind::GeluErf),
+                                 KernelKey::linear(k, n, true, ActivationKind::None, true)})
+      for (const KernelKey &chosen :
+           {key.with(Elem::F16), key.with(Elem::BF16), key.with(Elem::BF16, Elem::BF16), key.with(Elem::I8, Elem::I8)})
+        keys.push_back(chosen);
+  for (Elem elem : {Elem::F16, Elem::BF16})
+    keys.push_back(KernelKey::embed(40, true, true, true, 2).with(elem));
+  for (const std::string &name : knownTargetNames()) {
+    llvm::Expected<KernelImage> image = makeKernelImage(keys, targetOf(name.c_str()));
+    ASSERT_TRUE(bool(image)) << name << ": " << toString(image.takeError());
+    EXPECT_EQ(image->entries.size(), keys.size());
+  }
 }
 
 // Code is made and checked for targets that this machine can't run too: no call, small frames, no instruction above it.

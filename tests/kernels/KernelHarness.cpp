@@ -1,7 +1,9 @@
 // Compiled kernels are kept for the whole process, by target and symbol.
 #include "tests/kernels/KernelHarness.h"
 
+#include "compiler/layout/PackLayout.h"
 #include "compiler/layout/RowStride.h"
+#include "compiler/layout/WeightStorage.h"
 #include "tools/bench/MappedImage.h"
 
 #include <immintrin.h>
@@ -84,20 +86,19 @@ std::unique_ptr<GuardedFloats> place(const Input &input, GuardedFloats::Tight ti
     return result;
   }
   case Input::Kind::Table:
-  case Input::Kind::Vector: {
-    size_t last = (input.rows - 1) * input.cols + layout::roundUp(static_cast<int64_t>(input.cols), 16);
-    auto result = block(layout::roundUp(static_cast<int64_t>(last), 16));
+  case Input::Kind::Vector:
+  case Input::Kind::Panels:
+  case Input::Kind::DotPanels: {
+    auto rows = static_cast<int64_t>(input.rows), cols = static_cast<int64_t>(input.cols);
+    layout::Layout form = input.kind == Input::Kind::Table    ? layout::Layout::Table
+                          : input.kind == Input::Kind::Vector ? layout::Layout::Vector
+                          : input.kind == Input::Kind::Panels ? layout::Layout::Panels
+                                                              : layout::Layout::DotPanels;
+    std::vector<uint8_t> stored;
+    layout::appendStored(form, input.elem, input.values.data(), rows, cols, stored);
+    auto result = block(static_cast<size_t>(*layout::entryBytes(form, input.elem, rows, cols)) / 4);
     std::fill_n(result->data, result->count, 0.0f);
-    std::copy(input.values.begin(), input.values.end(), result->data);
-    return result;
-  }
-  case Input::Kind::Panels: {
-    size_t panels = (input.rows + 31) / 32;
-    auto result = block(panels * input.cols * 32);
-    std::fill_n(result->data, result->count, 0.0f);
-    for (size_t n = 0; n < input.rows; ++n)
-      for (size_t k = 0; k < input.cols; ++k)
-        result->data[(n / 32 * input.cols + k) * 32 + n % 32] = input.values[n * input.cols + k];
+    std::memcpy(result->data, stored.data(), stored.size());
     return result;
   }
   }
@@ -113,19 +114,22 @@ struct RunState {
 
 } // namespace
 
-std::vector<std::string> test::runnableTargets() {
-  std::vector<std::string> names;
-  for (const std::string &name : knownTargetNames())
-    if ((name == "x86-64-v3" && __builtin_cpu_supports("x86-64-v3")) ||
-        (name == "x86-64-v4" && __builtin_cpu_supports("x86-64-v4")))
-      names.push_back(name);
-    else
-      std::printf("NOTE: this machine can't run %s; its code is compiled and checked only\n", name.c_str());
-  return names;
+std::vector<std::string> test::runnableTargets(layout::Elem math) {
+  auto runnable = [](const std::vector<std::string> &wanted) {
+    std::vector<std::string> names;
+    for (const std::string &name : wanted)
+      if (llvm::Error error = checkHostRuns(cantFail(lookupTarget(name))))
+        std::printf("NOTE: %s; its code is compiled and checked only\n", toString(std::move(error)).c_str());
+      else
+        names.push_back(name);
+    return names;
+  };
+  std::vector<std::string> names = runnable(defaultTargetNames(static_cast<batten_elem>(math)));
+  return names.empty() ? runnable(defaultTargetNames(BATTEN_ELEM_F32)) : names;
 }
 
 std::vector<std::string> test::targetsOf(const KernelKey &key) {
-  std::vector<std::string> names = runnableTargets();
+  std::vector<std::string> names = runnableTargets(key.math);
   if (names.size() == 1 && key.op != KernelOp::Linear)
     names.push_back(kWideOnV3);
   return names;

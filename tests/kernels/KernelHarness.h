@@ -18,8 +18,9 @@
 
 namespace batten::test {
 
-/// Targets whose code this machine runs, by name; all of them are compiled in any case.
-std::vector<std::string> runnableTargets();
+/// Targets whose code this machine runs, by name; all of them are compiled in any case. With a math those that it gains by too,
+/// or only those where bits depend on the instruction (bf16; a machine without it runs its two steps).
+std::vector<std::string> runnableTargets(layout::Elem math = layout::Elem::F32);
 
 /// The targets that a kernel runs on here. Where 512-bit vectors don't run, one more stands in: emitted for 16 lanes with a
 /// low tile, and split in halves for 256-bit registers. Linears would spill there, which the check of the code refuses.
@@ -44,19 +45,25 @@ private:
 
 /// An input operand. Rows are laid out with the row stride; the other kinds as in a pack.
 struct Input {
-  enum class Kind { Rows, Table, Vector, Panels };
+  enum class Kind { Rows, Table, Vector, Panels, DotPanels };
   Kind kind;
   size_t rows, cols;
-  std::vector<float> values; ///< dense, row-major
+  std::vector<float> values;             ///< dense, row-major
+  layout::Elem elem = layout::Elem::F32; ///< that a table or panels are stored in
 
   static Input ofRows(size_t rows, size_t cols, std::vector<float> values) {
     return {Kind::Rows, rows, cols, std::move(values)};
   }
-  static Input table(size_t rows, size_t cols, std::vector<float> values) {
-    return {Kind::Table, rows, cols, std::move(values)};
+  static Input table(size_t rows, size_t cols, std::vector<float> values, layout::Elem elem = layout::Elem::F32) {
+    return {Kind::Table, rows, cols, std::move(values), elem};
   }
   static Input vector(std::vector<float> values) { return {Kind::Vector, 1, values.size(), std::move(values)}; }
-  static Input panels(size_t n, size_t k, std::vector<float> values) { return {Kind::Panels, n, k, std::move(values)}; }
+  static Input panels(size_t n, size_t k, std::vector<float> values, layout::Elem elem = layout::Elem::F32) {
+    return {Kind::Panels, n, k, std::move(values), elem};
+  }
+  static Input dotPanels(size_t n, size_t k, std::vector<float> values, layout::Elem elem) {
+    return {Kind::DotPanels, n, k, std::move(values), elem};
+  }
 
   reference::Matrix matrix() const;
   std::vector<double> doubles() const { return {values.begin(), values.end()}; }

@@ -54,6 +54,11 @@ TEST(PackLayoutTest, EntryBytesFollowTheFormat) {
   EXPECT_EQ(entryBytes(Layout::Panels, Elem::F32, 2, 50), 32 * 50 * 4);
   EXPECT_EQ(entryBytes(Layout::Panels, Elem::F32, 33, 7), 64 * 7 * 4);
   EXPECT_EQ(entryBytes(Layout::Panels, Elem::BF16, 32, 3), 192);
+  EXPECT_EQ(entryBytes(Layout::DotPanels, Elem::BF16, 33, 3), 2 * 2 * 128);
+  EXPECT_EQ(entryBytes(Layout::DotPanels, Elem::I8, 33, 5), 2 * (2 + 2) * 128); // two dots, a scale and a sum a column
+  EXPECT_FALSE(entryBytes(Layout::DotPanels, Elem::F32, 33, 5));
+  EXPECT_FALSE(entryBytes(Layout::DotPanels, Elem::F16, 33, 5));
+  EXPECT_FALSE(entryBytes(Layout::DotPanels, Elem::I8, int64_t(1) << 31, int64_t(1) << 40));
 }
 
 TEST(PackLayoutTest, SE01_RefusesSizesThatOverflow) {

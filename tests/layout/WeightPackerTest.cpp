@@ -2,6 +2,7 @@
 // 16-bit pattern, misaligned sources, values that are not finite.
 #include "compiler/layout/PackLayout.h"
 #include "compiler/layout/WeightPacker.h"
+#include "compiler/layout/WeightStorage.h"
 
 #include <gtest/gtest.h>
 
@@ -338,18 +339,33 @@ TEST(WeightPackerTest, RefusesShapesThatDisagree) {
   EXPECT_FALSE(evaluate(node(Kind::Concat, {tensor("w", 4, 5), tensor("w", 4, 5)}, 8, 6), source, out, error));
   EXPECT_FALSE(evaluate(node(Kind::Concat, {}, 4, 5), source, out, error));
   EXPECT_FALSE(evaluate(node(Kind::Scale, {tensor("w", 4, 5), tensor("w", 4, 5)}, 4, 5), source, out, error));
-  WeightExpr half = node(Kind::Cast, {tensor("w", 4, 5)}, 4, 5);
-  half.elem = Elem::F16;
-  EXPECT_FALSE(evaluate(half, source, out, error));
-  EXPECT_EQ(error, "weights cast to f16: only f32 is stored");
   MemorySink sink;
   PackEntry stored = entry(Layout::Table, tensor("w", 4, 5));
-  stored.elem = Elem::BF16;
+  stored.elem = Elem::I8;
   EXPECT_FALSE(packEntry(stored, source, sink, error));
+  EXPECT_NE(error.find("i8 outside of dot panels"), std::string::npos) << error;
   stored.elem = Elem::F32;
   stored.rows = 5;
   EXPECT_FALSE(packEntry(stored, source, sink, error));
   EXPECT_TRUE(sink.bytes.empty());
+}
+
+TEST(WeightPackerTest, CastsRoundAndRefuseWhatIsTooLarge) {
+  MemorySource source;
+  source.add("w", {1.0f, 1.0f / 3, -65519.0f, 1e-9f});
+  WeightExpr half = node(Kind::Cast, {tensor("w", 2, 2)}, 2, 2);
+  half.elem = Elem::F16;
+  float out[4];
+  std::string error;
+  ASSERT_TRUE(evaluate(half, source, out, error)) << error;
+  EXPECT_EQ(out[0], 1.0f);
+  EXPECT_EQ(out[1], 0.333251953125f);
+  EXPECT_EQ(out[2], -65504.0f);
+  EXPECT_EQ(out[3], 0.0f);
+  source.add("large", {0.0f, 1.0f, 2.0f, 65520.0f});
+  half.operands = {tensor("large", 2, 2)};
+  EXPECT_FALSE(evaluate(half, source, out, error));
+  EXPECT_EQ(error, "large as f16 is not finite at row 1, column 1");
 }
 
 TEST(WeightPackerTest, ASinkThatFailsEndsThePacking) {

@@ -115,7 +115,7 @@ TEST(SpecTest, LanesAndTargetsAreChecked) {
   expectParts(refusal(replaced("name = \"embed\"", "name = \"../x\"")), {"lane \"../x\""});
   expectParts(refusal(replaced("\"@embed\"", "\"embed\"")), {"dir/batten.toml:7:", "a symbol"});
   expectParts(refusal(replaced("math = \"f32\"", "math = \"int8\"")),
-              {"dir/batten.toml:16:8", "\"int8\"", "\"f32\" wanted"});
+              {"dir/batten.toml:16:8", "math \"int8\" is unknown, \"f32\", \"bf16\" or \"i8\" wanted"});
   expectParts(refusal(std::string(kSound) + "[[target]]\ncpu = \"x86-64-v4\"\n"),
               {"target \"x86-64-v4\" is there twice"});
 }
@@ -205,6 +205,22 @@ TEST(BucketTableTest, RefusesWithLineAndColumn) {
   expectParts(refusal("te/xt 1 8 0\n"), {"b.txt:1:1: stage \"te/xt\""});
   expectParts(refusal("# none\n"), {"b.txt: no buckets"});
   expectParts(refusal("text 1 1 0\nstage tokens seqs markers\n"), {"b.txt:2:7"});
+}
+
+TEST(SpecTest, PrecisionFollowsFromWhatIsWritten) {
+  auto chosen = [](const char *weights, const char *math) {
+    llvm::Expected<Precision> precision = choosePrecision(weights, math);
+    return precision ? precision->weights + "/" + precision->math : llvm::toString(precision.takeError());
+  };
+  EXPECT_EQ(chosen("", ""), "f32/f32");
+  EXPECT_EQ(chosen("bf16", ""), "bf16/f32");
+  EXPECT_EQ(chosen("f16", "f32"), "f16/f32");
+  EXPECT_EQ(chosen("", "bf16"), "bf16/bf16");
+  EXPECT_EQ(chosen("i8", ""), "i8/i8");
+  EXPECT_EQ(chosen("", "i8"), "i8/i8");
+  EXPECT_EQ(chosen("f32", "i8"), "math \"i8\" does not take weights \"f32\", \"i8\" wanted");
+  EXPECT_EQ(chosen("", "f16"), "math \"f16\" is unknown, \"f32\", \"bf16\" or \"i8\" wanted");
+  EXPECT_EQ(chosen("i4", ""), "weights \"i4\" is unknown, \"f32\", \"f16\", \"bf16\" or \"i8\" wanted");
 }
 
 TEST(SpecTest, DefaultStageHoldsALongestSequence) {

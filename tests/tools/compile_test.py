@@ -67,8 +67,8 @@ class CompileTest(Case):
         usages = {
             "-o NAME.batten is missing": ["compile", MODEL],
             "batten.toml or MODEL_DIR is missing": ["compile", "-o", output],
-            "'bf16' is not supported by this version, only f32": ["compile", MODEL, "-o", output, "--math", "bf16"],
-            "--weights: 'int8'": ["compile", MODEL, "-o", output, "--weights", "int8"],
+            "--math: f16 not in {f32,bf16,i8}": ["compile", MODEL, "-o", output, "--math", "f16"],
+            "--weights: int8 not in {f32,f16,bf16,i8}": ["compile", MODEL, "-o", output, "--weights", "int8"],
             "no code is made for 'x86-64-v5', only for ": ["compile", MODEL, "-o", output, "--target", "x86-64-v5"],
             "unknown flag --qiet; did you mean --quiet?": ["compile", MODEL, "-o", output, "--qiet"],
             "-o DIR is missing": ["import", MODEL],

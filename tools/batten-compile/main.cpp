@@ -76,9 +76,6 @@ void runCompile(const CompileOptions &options) {
         names += (names.empty() ? "" : ", ") + name;
       failUsage("--target: no code is made for '" + target + "', only for " + names + didYouMean(target, known));
     }
-  for (auto [flag, value] : {std::pair{"--weights", &request.weights}, {"--math", &request.math}})
-    if (!value->empty() && *value != "f32")
-      failUsage(std::string(flag) + ": '" + *value + "' is not supported by this version, only f32");
   auto progress = std::make_shared<Progress>(options.quiet);
   request.progress = [progress](const batten::CompileProgress &now) { progress->show(now); };
   llvm::Expected<CompileSummary> summary = batten::compile(request);
@@ -113,7 +110,7 @@ void addCompile(Program &program) {
   command->add_option("-o", request.output, "The bundle's directory")->type_name("NAME.batten");
   command
       ->add_option("--target", request.targets,
-                   "Make code for this target; may be repeated; otherwise the spec's, or all known")
+                   "Make code for this target; may be repeated; otherwise the spec's, or all that gain")
       ->type_name("T")
       ->take_all()
       ->expected(1);
@@ -127,8 +124,14 @@ void addCompile(Program &program) {
       ->type_name("LANE=STAGE")
       ->take_all()
       ->expected(1);
-  command->add_option("--weights", request.weights, "How weights are stored: f32")->type_name("W");
-  command->add_option("--math", request.math, "What kernels compute in: f32")->type_name("M");
+  command
+      ->add_option("--weights", request.weights,
+                   "How weights are stored: f32, f16, bf16 or i8; otherwise what the math takes")
+      ->type_name("W")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "i8"}));
+  command->add_option("--math", request.math, "What linears multiply in: f32, bf16 or i8; otherwise f32")
+      ->type_name("M")
+      ->check(CLI::IsMember({"f32", "bf16", "i8"}));
   command->add_flag("--quiet", options->quiet, "No progress and no summary, errors only");
   program.onRun(command, [options] { runCompile(*options); });
 }

@@ -76,11 +76,15 @@ enum batten_elem {
  *  table   row-major, rows*cols elements, dense; readable up to (rows-1)*cols + roundUp(cols, 16) elements
  *  vector  cols elements, rows is 1, zeros up to a multiple of 16
  *  panels  [ceil(rows/32)][cols][32]: element (n, k) of w [rows=n, cols=k] at ((n/32)*cols + k)*32 + n%32; zeros past rows
+ *  dot_panels  for instructions that multiply and add g neighbours along k at once: [ceil(rows/32)] panels of
+ *          [ceil(cols/g)][32][g], zeros past rows and cols. bf16: g = 2. i8: g = 4, and behind each panel 32 f32 scales and
+ *          32 i32 sums of its columns: w[n, k] is about element * scale[n]
  *  Every tensor starts at a multiple of 64 bytes and its bytes are rounded up to 64 with zeros. */
 enum batten_weight_layout {
   BATTEN_LAYOUT_TABLE = 1,
   BATTEN_LAYOUT_VECTOR = 2,
   BATTEN_LAYOUT_PANELS = 3,
+  BATTEN_LAYOUT_DOT_PANELS = 4,
 };
 
 /** Which pack a weight is in. */
@@ -118,6 +122,8 @@ enum batten_arch {
 #define BATTEN_X86_AVX512CD (1ull << 17)
 #define BATTEN_X86_AVX512DQ (1ull << 18)
 #define BATTEN_X86_AVX512VL (1ull << 19)
+#define BATTEN_X86_AVX512_BF16 (1ull << 20)
+#define BATTEN_X86_AVX512_VNNI (1ull << 21)
 #define BATTEN_X86_V3 ((1ull << 15) - 1)
 #define BATTEN_X86_V4 ((1ull << 20) - 1)
 

@@ -7,6 +7,12 @@
  *
  * Rules that fix the bits of a row (DESIGN.md, numerics), the same on every CPU target:
  *   linear      acc = 0; acc = fma(x[k], w[k], acc) for k ascending; then + bias; then activation; then + residual
+ *               weights of f16 or bf16 are widened first, which is exact
+ *   linear, math bf16   x rounded to bf16 (nearest even); acc += x[k] w[k] + x[k+1] w[k+1] for even k ascending, as
+ *               vdpbf16ps does it; then as linear
+ *   linear, math i8     each row of x has a scale s = max|x| / 127; q = x * (127 / max|x|) rounded to nearest even, within
+ *               -127 .. 127; an exact integer sum of q[k] w[k]; times (s * scale[n]); then as linear. A row that holds a
+ *               NaN or an infinity gives NaN in all its columns, one of less than 2^-120 counts as zeros
  *   reductions  over a width or over keys: 16 virtual lanes, lane l takes elements l, l+16, l+32.. in order; then one
  *               tree: lane i += lane i+8 (i < 8), += i+4, += i+2, += i+1. Lanes past the end add +0 (max: -inf)
  *   layer norm  two passes: mean, then the sum of fma(d, d, .) of d = x - mean; y = fma(d * (1/sqrt(var + eps)), w, b)
