@@ -42,6 +42,8 @@ public:
   /// All files but the manifest.
   llvm::Error writeFiles(BundleSink &sink);
   llvm::Error writeManifest(BundleSink &sink);
+  /// The gate, where there is one; what it measures becomes notes of the manifest.
+  llvm::Error measure(const std::string &directory);
 
   Manifest manifest;
   CompileSummary summary;
@@ -222,6 +224,23 @@ llvm::Error Compilation::writeManifest(BundleSink &sink) {
   return llvm::Error::success();
 }
 
+llvm::Error Compilation::measure(const std::string &directory) {
+  GateSpec gate = model.spec.gate.overriddenBy(request.gate);
+  if (!gate.isGiven())
+    return llvm::Error::success();
+  std::string place = gate.place.empty() ? "gate" : gate.place + ": [gate]";
+  if (gate.batches.empty())
+    return makeError(place + ": no batch to measure with: a path as batch in [gate], or --batch, wanted");
+  if (!request.measure)
+    return makeError(place + ": this caller measures none, so the bundle can't pass it");
+  begin("gate", std::to_string(gate.batches.size()) + (gate.batches.size() == 1 ? " batch" : " batches"));
+  llvm::Expected<CompileNotes> notes = request.measure(directory, gate);
+  if (!notes)
+    return notes.takeError();
+  manifest.notes.insert(manifest.notes.end(), notes->begin(), notes->end());
+  return llvm::Error::success();
+}
+
 } // namespace
 
 llvm::Expected<CompileSummary> compile(const CompileRequest &request) {
@@ -242,6 +261,12 @@ llvm::Expected<CompileSummary> compile(const CompileRequest &request) {
     if (llvm::Error error = compilation.writeManifest(**writer))
       return std::move(error);
   }
+  size_t noteCount = compilation.manifest.notes.size();
+  if (llvm::Error error = compilation.measure((*writer)->stagingPath()))
+    return std::move(error);
+  if (compilation.manifest.notes.size() != noteCount)
+    if (llvm::Error error = compilation.writeManifest(**writer))
+      return std::move(error);
   compilation.begin("replace the output", request.output);
   if (llvm::Error error = (*writer)->commit())
     return std::move(error);

@@ -3,11 +3,14 @@
 #ifndef BATTEN_COMPILER_COMPILE_H
 #define BATTEN_COMPILER_COMPILE_H
 
+#include "compiler/spec/Spec.h"
+
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace batten {
@@ -19,6 +22,9 @@ struct CompileProgress {
   uint64_t done = 0;  ///< of total, in the stage's own unit; 0 of 0 where it can't be told
   uint64_t total = 0;
 };
+
+/// Facts for people, as the manifest's NOTES have them: key and value.
+using CompileNotes = std::vector<std::pair<std::string, std::string>>;
 
 /// What to compile, and where to.
 struct CompileRequest {
@@ -32,6 +38,12 @@ struct CompileRequest {
   unsigned threads = 0;             ///< for the compiler itself; 0: one a target, at most the CPUs allowed
   bool selfTest = true;             ///< run the new bundle here once, to store its self-test
   std::function<void(const CompileProgress &)> progress; ///< may be empty; called on the caller's thread
+  GateSpec gate; ///< taken before the spec's; compileToMemory, importModel and the jit hold no gate
+
+  /// Measures a bundle that is whole, in `directory`, but not in the output's place yet, where the request or the spec has a
+  /// gate: with its batches, at least one. What it returns goes into the manifest; its error leaves the output as it is. The
+  /// compiler reads no batches, so the tools bring it (tools/batten-compile/Gate.h); a gate without it is refused.
+  std::function<llvm::Expected<CompileNotes>(const std::string &directory, const GateSpec &gate)> measure;
 };
 
 /// What was done, for the closing summary.

@@ -75,9 +75,27 @@ public:
     return value->get();
   }
 
+  /// A number of 0 to most.
+  llvm::Expected<std::optional<double>> number(const toml::table &table, llvm::StringRef what, llvm::StringRef key,
+                                               double most) const {
+    const toml::node *node = table.get(std::string_view(key));
+    if (!node)
+      return std::nullopt;
+    std::optional<double> value = node->is_number() ? node->value<double>() : std::nullopt;
+    if (!value || !(*value >= 0) || !(*value <= most))
+      return fail(*node, what + "." + key + ": a number from 0 " +
+                             (most == 1 ? llvm::StringRef("to 1") : llvm::StringRef("on")) + " wanted");
+    return *value;
+  }
+
 private:
   std::string path;
 };
+
+/// A path of a spec, joined to the spec's directory unless absolute.
+std::string besideSpec(llvm::StringRef dir, llvm::StringRef path) {
+  return path.starts_with("/") ? path.str() : joinPath(dir, path);
+}
 
 llvm::Error readModel(const Reader &reader, const toml::table &root, llvm::StringRef dir, Spec &spec) {
   const toml::node *node = root.get("model");
@@ -92,7 +110,7 @@ llvm::Error readModel(const Reader &reader, const toml::table &root, llvm::Strin
     llvm::Expected<std::string> value = reader.string(*table, "[model]", key);
     if (!value)
       return value.takeError();
-    spec.*member = llvm::StringRef(*value).starts_with("/") ? *value : joinPath(dir, *value);
+    spec.*member = besideSpec(dir, *value);
   }
   return llvm::Error::success();
 }
@@ -272,6 +290,52 @@ llvm::Error readTarget(const Reader &reader, const toml::table &table, Spec &spe
   return llvm::Error::success();
 }
 
+llvm::Error readGate(const Reader &reader, const toml::table &root, llvm::StringRef dir, Spec &spec) {
+  constexpr llvm::StringLiteral kWhat = "[gate]";
+  const toml::node *node = root.get("gate");
+  if (!node)
+    return llvm::Error::success();
+  const toml::table *table = node->as_table();
+  if (!table)
+    return reader.fail(*node, "gate: a table wanted");
+  GateSpec &gate = spec.gate;
+  gate.place = reader.place(*table);
+  llvm::SmallVector<llvm::StringRef> known = {"batch", "lane"};
+  for (const GateThreshold &threshold : gateThresholds())
+    known.push_back(threshold.key);
+  if (llvm::Error error = reader.checkKeys(*table, kWhat, known))
+    return error;
+  if (const toml::node *batches = table->get("batch")) {
+    const toml::array *list = batches->as_array();
+    for (size_t i = 0; i < (list ? list->size() : 1); ++i) {
+      const toml::node &item = list ? *list->get(i) : *batches;
+      const toml::value<std::string> *path = item.as_string();
+      if (!path || path->get().empty() || path->get().find('\0') != std::string::npos)
+        return reader.fail(item, kWhat + ".batch: a path, or an array of paths, wanted");
+      gate.batches.push_back(besideSpec(dir, path->get()));
+    }
+    if (gate.batches.empty())
+      return reader.fail(*batches, kWhat + ".batch: at least one path wanted");
+  }
+  llvm::Expected<std::string> lane = reader.string(*table, kWhat, "lane", llvm::StringRef(""));
+  if (!lane)
+    return lane.takeError();
+  gate.lane = *lane;
+  if (!gate.lane.empty() && llvm::none_of(spec.lanes, [&](const LaneSpec &known) { return known.name == gate.lane; })) {
+    llvm::SmallVector<llvm::StringRef> names;
+    for (const LaneSpec &known : spec.lanes)
+      names.push_back(known.name);
+    return reader.fail(*table->get("lane"), "no lane " + quoted(gate.lane) + didYouMean(gate.lane, names));
+  }
+  for (const GateThreshold &threshold : gateThresholds()) {
+    llvm::Expected<std::optional<double>> value = reader.number(*table, kWhat, threshold.key, threshold.most);
+    if (!value)
+      return value.takeError();
+    gate.*threshold.value = *value;
+  }
+  return llvm::Error::success();
+}
+
 } // namespace
 
 llvm::Expected<Precision> choosePrecision(llvm::StringRef weights, llvm::StringRef math) {
@@ -305,7 +369,7 @@ llvm::Expected<Spec> parseSpec(llvm::StringRef text, llvm::StringRef path) {
   llvm::StringRef dir = path.contains('/') ? path.rsplit('/').first : llvm::StringRef();
   if (path.starts_with("/") && dir.empty())
     dir = "/";
-  if (llvm::Error error = reader.checkKeys(root, "the spec", {"model", "lane", "stage", "target"}))
+  if (llvm::Error error = reader.checkKeys(root, "the spec", {"model", "lane", "stage", "target", "gate"}))
     return std::move(error);
   if (llvm::Error error = readModel(reader, root, dir, spec))
     return std::move(error);
@@ -321,6 +385,8 @@ llvm::Expected<Spec> parseSpec(llvm::StringRef text, llvm::StringRef path) {
       return makeError(stage.place + ": stage " + quoted(stage.name) + " is used by no lane");
   if (llvm::Error error =
           eachTable(reader, root, "target", [&](const toml::table &table) { return readTarget(reader, table, spec); }))
+    return std::move(error);
+  if (llvm::Error error = readGate(reader, root, dir, spec))
     return std::move(error);
   return spec;
 }

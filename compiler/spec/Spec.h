@@ -4,6 +4,7 @@
 #ifndef BATTEN_COMPILER_SPEC_SPEC_H
 #define BATTEN_COMPILER_SPEC_SPEC_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -65,6 +66,30 @@ struct TargetSpec {
   SpecPlace place;
 };
 
+/// How far outputs may be from those of f32 weights and f32 math: [gate], or the options of the same names. A threshold that
+/// is absent is not held. Units: margin and the two differences are in the outputs' own unit.
+struct GateSpec {
+  std::vector<std::string> batches; ///< safetensors files, joined to the spec's directory
+  std::string lane;                 ///< the one that is measured; empty: every lane
+  std::optional<double> maxAbs, maxMean, maxRel, minCosine, minArgmax, margin;
+  SpecPlace place;
+
+  bool isGiven() const {
+    return !batches.empty() || !lane.empty() || maxAbs || maxMean || maxRel || minCosine || minArgmax || margin ||
+           !place.empty();
+  }
+  /// What `stronger` says, and this where it says nothing.
+  GateSpec overriddenBy(const GateSpec &stronger) const;
+};
+
+/// The thresholds of a gate by the names that the spec gives them, with the largest value that makes sense.
+struct GateThreshold {
+  llvm::StringLiteral key;
+  std::optional<double> GateSpec::*value;
+  double most;
+};
+llvm::ArrayRef<GateThreshold> gateThresholds();
+
 struct Spec {
   std::string path;                ///< of the spec file, "" for the short form
   std::string graph;               ///< path of the graph, joined to the spec's directory
@@ -73,6 +98,7 @@ struct Spec {
   std::vector<StageSpec> stages;   ///< in the order of the file
   std::vector<TargetSpec> targets; ///< empty: the caller's default; all of one precision
   Precision precision;             ///< of all targets
+  GateSpec gate;                   ///< as [gate] has it
 };
 
 /// Parses the text of a spec; paths in it are joined to the directory of `path` unless absolute.
@@ -80,7 +106,8 @@ struct Spec {
 /// Errors, as path:line:column: text: syntax; size and nesting beyond the limits; unknown keys (with a near name), wrong
 /// types; missing [model], graph, checkpoint or lanes; names that are not [A-Za-z0-9_.-]; lanes, stages or buckets that are
 /// there twice; a stage without buckets; counts that are impossible; a lane whose stage is not there; a stage that no lane
-/// uses; a precision that choosePrecision refuses, or that is not the first target's.
+/// uses; a precision that choosePrecision refuses, or that is not the first target's; a threshold that is no number within its
+/// bounds.
 llvm::Expected<Spec> parseSpec(llvm::StringRef text, llvm::StringRef path);
 
 /// The same from a file. Errors: also that it can't be read.

@@ -8,6 +8,9 @@
 #include "llvm/Support/JSON.h"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <limits>
 #include <numeric>
 
 namespace batten {
@@ -288,7 +291,45 @@ std::string printSpec(const Spec &spec) {
                               std::pair("math", &target.math)})
       if (!value->empty())
         out += std::string(key) + " = " + tomlString(*value) + "\n";
+  if (!spec.gate.isGiven())
+    return out;
+  out += "\n[gate]\n";
+  std::string batches;
+  for (const std::string &batch : spec.gate.batches)
+    batches += (batches.empty() ? "" : ", ") + tomlString(batch);
+  if (!batches.empty())
+    out += "batch = [" + batches + "]\n";
+  if (!spec.gate.lane.empty())
+    out += "lane = " + tomlString(spec.gate.lane) + "\n";
+  for (const GateThreshold &threshold : gateThresholds())
+    if (const std::optional<double> &value = spec.gate.*threshold.value) {
+      char digits[32]; // the shortest text that reads back as the same number takes up to 24
+      out += (threshold.key + " = ").str();
+      out.append(digits, std::to_chars(digits, std::end(digits), *value).ptr).append("\n");
+    }
   return out;
+}
+
+llvm::ArrayRef<GateThreshold> gateThresholds() {
+  constexpr double kAny = std::numeric_limits<double>::max();
+  static constexpr GateThreshold kThresholds[] = {
+      {"max_abs", &GateSpec::maxAbs, kAny},    {"max_mean", &GateSpec::maxMean, kAny},
+      {"max_rel", &GateSpec::maxRel, kAny},    {"min_cosine", &GateSpec::minCosine, 1},
+      {"min_argmax", &GateSpec::minArgmax, 1}, {"margin", &GateSpec::margin, kAny},
+  };
+  return kThresholds;
+}
+
+GateSpec GateSpec::overriddenBy(const GateSpec &stronger) const {
+  GateSpec merged = *this;
+  if (!stronger.batches.empty())
+    merged.batches = stronger.batches;
+  if (!stronger.lane.empty())
+    merged.lane = stronger.lane;
+  for (const GateThreshold &threshold : gateThresholds())
+    if (stronger.*threshold.value)
+      merged.*threshold.value = stronger.*threshold.value;
+  return merged;
 }
 
 } // namespace batten

@@ -120,6 +120,70 @@ TEST(SpecTest, LanesAndTargetsAreChecked) {
               {"target \"x86-64-v4\" is there twice"});
 }
 
+TEST(SpecTest, AGateIsReadAndPrinted) {
+  llvm::Expected<Spec> spec =
+      parseSpec(std::string(kSound) + "[gate]\nbatch = [\"a.safetensors\", \"/b.safetensors\"]\n"
+                                      "lane = \"embed\"\nmax_abs = 1e-3\nmin_cosine = 1\nmargin = 0.25\n",
+                "dir/batten.toml");
+  ASSERT_TRUE(static_cast<bool>(spec)) << llvm::toString(spec.takeError());
+  const GateSpec &gate = spec->gate;
+  EXPECT_EQ(gate.batches, (std::vector<std::string>{"dir/a.safetensors", "/b.safetensors"}));
+  EXPECT_EQ(gate.lane, "embed");
+  EXPECT_EQ(gate.place, "dir/batten.toml:17:1");
+  EXPECT_EQ(gate.maxAbs, 1e-3);
+  EXPECT_EQ(gate.minCosine, 1);
+  EXPECT_EQ(gate.margin, 0.25);
+  EXPECT_FALSE(gate.maxMean || gate.maxRel || gate.minArgmax);
+  std::string text = printSpec(*spec);
+  EXPECT_TRUE(llvm::StringRef(text).ends_with(
+      "\n[gate]\nbatch = [\"dir/a.safetensors\", \"/b.safetensors\"]\nlane = \"embed\"\n"
+      "max_abs = 0.001\nmin_cosine = 1\nmargin = 0.25\n"))
+      << text;
+  llvm::Expected<Spec> again = parseSpec(text, "batten.toml");
+  ASSERT_TRUE(static_cast<bool>(again)) << llvm::toString(again.takeError());
+  EXPECT_EQ(printSpec(*again), text);
+}
+
+TEST(SpecTest, AGateWithoutKeysIsStillAGate) {
+  llvm::Expected<Spec> spec = parseSpec(std::string(kSound) + "[gate]\n", "b.toml");
+  ASSERT_TRUE(static_cast<bool>(spec)) << llvm::toString(spec.takeError());
+  EXPECT_TRUE(spec->gate.isGiven());
+  spec = parseSpec(kSound, "b.toml");
+  ASSERT_TRUE(static_cast<bool>(spec)) << llvm::toString(spec.takeError());
+  EXPECT_FALSE(spec->gate.isGiven());
+}
+
+TEST(SpecTest, GatesAreChecked) {
+  auto gate = [](const std::string &text) { return refusal(kSound + ("[gate]\n" + text + "\n")); };
+  expectParts(gate("max_apart = 1"), {"dir/batten.toml:18:1: unknown key \"max_apart\" in [gate]", "min_cosine"});
+  expectParts(gate("min_cosin = 1"), {"'min_cosine'"});
+  expectParts(gate("min_cosine = 1.01"), {"dir/batten.toml:18:14: [gate].min_cosine: a number from 0 to 1 wanted"});
+  for (const char *value : {"-1", "nan", "inf", "\"1\"", "true"})
+    expectParts(gate(std::string("max_abs = ") + value),
+                {"dir/batten.toml:18:11: [gate].max_abs: a number from 0 on wanted"});
+  expectParts(gate("batch = 3"), {"dir/batten.toml:18:9: [gate].batch: a path"});
+  expectParts(gate("batch = [\"a\", \"\"]"), {"dir/batten.toml:18:15: [gate].batch: a path"});
+  expectParts(gate("batch = []"), {"[gate].batch: at least one"});
+  expectParts(gate("lane = \"embde\""), {"dir/batten.toml:18:8: no lane \"embde\"", "'embed'"});
+  expectParts(refusal("gate = 1\n" + std::string(kSound)), {"dir/batten.toml:1:8: gate: a table wanted"});
+}
+
+TEST(SpecTest, OptionsOverrideAGate) {
+  GateSpec spec, options;
+  spec.batches = {"a"};
+  spec.maxAbs = 1;
+  spec.minCosine = 0.5;
+  options.maxAbs = 2;
+  options.minArgmax = 0.9;
+  options.batches = {"b", "c"};
+  GateSpec merged = spec.overriddenBy(options);
+  EXPECT_EQ(merged.batches, options.batches);
+  EXPECT_EQ(merged.maxAbs, 2);
+  EXPECT_EQ(merged.minCosine, 0.5);
+  EXPECT_EQ(merged.minArgmax, 0.9);
+  EXPECT_FALSE(merged.maxMean);
+}
+
 TEST(SpecTest, AssertedLimitsAreChecked) {
   llvm::Expected<Spec> spec =
       parseSpec(replaced("stage = \"text\"", "stage = \"text\"\nid_count = 30522\nmax_seq_tokens = 512"), "b.toml");

@@ -1,6 +1,8 @@
 // Command line of `batten import` and `batten compile` over compiler/Compile.h. Called batten in help and errors, since
 // that is what users type.
+#include "tools/batten-compile/Gate.h"
 #include "tools/batten-compile/Progress.h"
+#include "tools/batten/Agreement.h"
 #include "tools/common/Command.h"
 #include "tools/common/Text.h"
 
@@ -17,6 +19,7 @@ namespace {
 
 struct CompileOptions {
   CompileRequest request;
+  Thresholds thresholds;
   bool quiet = false;
 };
 
@@ -26,7 +29,7 @@ struct ImportOptions {
 };
 
 /// What was done, on stderr.
-void printSummary(const CompileSummary &summary, const std::string &output) {
+void printSummary(const CompileSummary &summary, const std::string &output, const std::string &agreement = "") {
   std::string text;
   for (const std::string &line : summary.notes)
     note(line);
@@ -51,6 +54,8 @@ void printSummary(const CompileSummary &summary, const std::string &output) {
   for (const CompileSummary::File &file : summary.files)
     files.add({printable(file.path), humanBytes(file.bytes)});
   text += files.str("  ");
+  if (!agreement.empty())
+    text += "agreement with f32\n" + agreement;
   Table stages("lr");
   double total = 0;
   for (const CompileSummary::Stage &stage : summary.stages) {
@@ -76,6 +81,25 @@ void runCompile(const CompileOptions &options) {
         names += (names.empty() ? "" : ", ") + name;
       failUsage("--target: no code is made for '" + target + "', only for " + names + didYouMean(target, known));
     }
+  const Thresholds &held = options.thresholds;
+  request.gate.maxAbs = held.maxAbs;
+  request.gate.maxMean = held.maxMean;
+  request.gate.maxRel = held.maxRel;
+  request.gate.minCosine = held.minCosine;
+  request.gate.minArgmax = held.minArgmax;
+  request.gate.margin = held.margin;
+  std::string agreement; // for the summary
+  request.measure = [&](const std::string &directory,
+                        const batten::GateSpec &gate) -> llvm::Expected<batten::CompileNotes> {
+    llvm::Expected<std::vector<nlohmann::ordered_json>> rows = measureGate(options.request, directory, gate);
+    if (!rows)
+      return rows.takeError();
+    agreement = agreementPage(*rows, "  ");
+    batten::CompileNotes notes;
+    for (const nlohmann::ordered_json &row : *rows)
+      notes.emplace_back(kAgreementNote, row.dump());
+    return notes;
+  };
   auto progress = std::make_shared<Progress>(options.quiet);
   request.progress = [progress](const batten::CompileProgress &now) { progress->show(now); };
   llvm::Expected<CompileSummary> summary = batten::compile(request);
@@ -83,7 +107,7 @@ void runCompile(const CompileOptions &options) {
   if (!summary)
     fail(llvm::toString(summary.takeError()));
   if (!options.quiet)
-    printSummary(*summary, request.output);
+    printSummary(*summary, request.output, agreement);
 }
 
 void runImport(const ImportOptions &options) {
@@ -102,9 +126,13 @@ void addCompile(Program &program) {
   CLI::App *command = program.add(
       "compile", "Compile a model directory or a spec into a bundle",
       "batten compile all-MiniLM-L6-v2/ -o minilm.batten\n"
-      "  batten compile batten.toml -o minilm.batten --target x86-64-v3 --target x86-64-v4\n\n"
+      "  batten compile batten.toml -o minilm.batten --target x86-64-v3 --target x86-64-v4\n"
+      "  batten compile model/ -o bf16.batten --weights bf16 --batch in.safetensors --min-cosine 0.9999\n\n"
       "A bucket file has four columns, `stage tokens seqs markers`; # starts a comment. What is at NAME.batten\n"
-      "is replaced as a whole; a failure or a kill leaves what was there.");
+      "is replaced as a whole; a failure or a kill leaves what was there. With a batch, the new bundle is compared "
+      "with\n"
+      "f32 weights and f32 math on it, and refused where it breaks a threshold; what is measured is kept in it. These\n"
+      "options go before the same keys of the spec's [gate].");
   command->add_option("input", request.input, "A spec, or a model directory (config.json, model.safetensors ..)")
       ->type_name("batten.toml|MODEL_DIR");
   command->add_option("-o", request.output, "The bundle's directory")->type_name("NAME.batten");
@@ -132,6 +160,13 @@ void addCompile(Program &program) {
   command->add_option("--math", request.math, "What linears multiply in: f32, bf16 or i8; otherwise f32")
       ->type_name("M")
       ->check(CLI::IsMember({"f32", "bf16", "i8"}));
+  command->add_option("--batch", request.gate.batches, "A packed batch that the gate measures with; may be repeated")
+      ->type_name("F")
+      ->take_all()
+      ->expected(1);
+  command->add_option("--lane", request.gate.lane, "The lane that the gate measures; otherwise every lane")
+      ->type_name("L");
+  options->thresholds.addTo(command);
   command->add_flag("--quiet", options->quiet, "No progress and no summary, errors only");
   program.onRun(command, [options] { runCompile(*options); });
 }

@@ -1,12 +1,11 @@
 // `batten compare`: outputs of two bundles, or of two targets of one, on the same batches: how far they are apart, against
 // thresholds; and with --trace the first step that gives other bits.
+#include "tools/batten/Agreement.h"
 #include "tools/batten/Commands.h"
-#include "tools/batten/Difference.h"
 #include "tools/batten/StepCompare.h"
 #include "tools/common/Text.h"
 
 #include <memory>
-#include <optional>
 
 namespace batten::tools {
 
@@ -19,8 +18,7 @@ struct CompareOptions {
   std::string lane;
   std::vector<std::string> batches;
   uint32_t threads = 0;
-  double margin = 0;
-  std::optional<double> maxAbs, maxMean, maxRel, minCosine, minArgmax;
+  Thresholds thresholds;
   bool bits = false, trace = false, json = false;
 };
 
@@ -41,66 +39,6 @@ ordered_json describe(const BundleOptions &options, const Opened &opened) {
   return {{"bundle", options.path},
           {"manifest_sha256", hex(info.manifestDigest)},
           {"target", toString(targetInUse(opened.bundle.get()).name)}};
-}
-
-/// Index in b of each output of a. Errors: Failure where b has no such output, or one of another shape.
-std::vector<size_t> matchOutputs(const CompareOptions &options, const Lane &a, const Lane &b) {
-  std::vector<size_t> matches;
-  auto shape = [](const Lane::Output &output) {
-    return "[" + std::string(rowKindName(output.rowKind)) + ", " + std::to_string(output.width) + "]";
-  };
-  for (const Lane::Output &output : a.outputs) {
-    size_t i = 0;
-    while (i < b.outputs.size() && b.outputs[i].name != output.name)
-      ++i;
-    if (i == b.outputs.size())
-      fail(options.b.path + ": lane " + b.name + " has no output " + output.name + ", which " + options.a.path +
-           " has");
-    if (shape(output) != shape(b.outputs[i]))
-      fail("output " + output.name + " is " + shape(output) + " in " + options.a.path + " and " + shape(b.outputs[i]) +
-           " in " + options.b.path);
-    matches.push_back(i);
-  }
-  return matches;
-}
-
-ordered_json describe(const Lane::Output &output, const Difference &found) {
-  bool wide = output.width > 1; // a row of one has no direction and no best column
-  return {{"output", output.name},
-          {"rows", found.rows},
-          {"width", output.width},
-          {"bits_differ", found.bitsDiffer},
-          {"not_finite", found.notFinite},
-          {"max_abs", found.maxAbs},
-          {"mean_abs", found.meanAbs()},
-          {"max_rel", found.maxRelative()},
-          {"least_cosine", wide ? ordered_json(found.leastCosine) : ordered_json()},
-          {"argmax_agreement", wide ? ordered_json(found.argmaxAgreement()) : ordered_json()}};
-}
-
-/// What an output breaks, a line each.
-void addFailures(const CompareOptions &options, const Lane::Output &output, const Difference &found,
-                 std::vector<std::string> &failures) {
-  std::string name = "output " + output.name + ": ";
-  auto most = [&](const char *what, double value, std::optional<double> bound) {
-    if (bound && !(value <= *bound))
-      failures.push_back(name + what + " " + significant(value) + ", at most " + significant(*bound) + " wanted");
-  };
-  auto least = [&](const char *what, double value, std::optional<double> bound) {
-    if (bound && output.width > 1 && !(value >= *bound))
-      failures.push_back(name + what + " " + fixed(value, 7) + ", at least " + fixed(*bound, 7) + " wanted");
-  };
-  most("max abs", found.maxAbs, options.maxAbs);
-  most("mean abs", found.meanAbs(), options.maxMean);
-  most("max rel", found.maxRelative(), options.maxRel);
-  least("least cosine", found.leastCosine, options.minCosine);
-  least("argmax agreement", found.argmaxAgreement(), options.minArgmax);
-  bool gated = options.maxAbs || options.maxMean || options.maxRel || options.minCosine || options.minArgmax;
-  if (gated && found.notFinite)
-    failures.push_back(name + std::to_string(found.notFinite) + " elements are infinite or not a number on one side");
-  if (options.bits && found.bitsDiffer)
-    failures.push_back(name + std::to_string(found.bitsDiffer) + " of " + std::to_string(found.rows * output.width) +
-                       " elements differ in bits, none wanted");
 }
 
 std::string comparePage(const ordered_json &json) {
@@ -144,7 +82,7 @@ void compare(const CompareOptions &given) {
   for (const std::string &path : options.batches)
     batches.push_back(readBatch(path));
   const Opened a(options.a, options.lane, options.threads), b(options.b, a.lane.name, options.threads);
-  const std::vector<size_t> matches = matchOutputs(options, a.lane, b.lane);
+  Agreement agreement(a.lane, b.lane, options.a.path, options.b.path);
 
   ordered_json json = {{"a", describe(options.a, a)},
                        {"b", describe(options.b, b)},
@@ -152,13 +90,10 @@ void compare(const CompareOptions &given) {
                        {"batches", ordered_json::array()},
                        {"outputs", ordered_json::array()}};
   std::vector<std::string> failures;
-  std::vector<Difference> differences(matches.size());
   for (size_t i = 0; i < batches.size(); ++i) {
     const Outputs outputsA = runLane(a.engine, a.lane, batches[i], options.batches[i]),
                   outputsB = runLane(b.engine, b.lane, batches[i], options.batches[i]);
-    for (size_t o = 0; o < matches.size(); ++o)
-      differences[o].add(outputsA.data[o].data(), outputsB.data[matches[o]].data(), outputsA.rows[o],
-                         a.lane.outputs[o].width, options.margin);
+    agreement.add(outputsA, outputsB, options.batches[i], options.thresholds.margin.value_or(0));
     ordered_json entry = {{"batch", options.batches[i]},
                           {"tokens", batches[i].tokenCount()},
                           {"seqs", batches[i].seqCount()},
@@ -170,10 +105,14 @@ void compare(const CompareOptions &given) {
                          " differs in bits");
     json["batches"].push_back(std::move(entry));
   }
-  for (size_t o = 0; o < matches.size(); ++o) {
-    json["outputs"].push_back(describe(a.lane.outputs[o], differences[o]));
-    addFailures(options, a.lane.outputs[o], differences[o], failures);
+  for (const OutputAgreement &found : agreement.outputs()) {
+    json["outputs"].push_back(found.describe());
+    if (options.bits && found.all.bitsDiffer)
+      failures.push_back("lane " + a.lane.name + ", output " + found.output.name + ": " +
+                         std::to_string(found.all.bitsDiffer) + " of " +
+                         std::to_string(found.all.rows * found.output.width) + " elements differ in bits, none wanted");
   }
+  agreement.addFailures(options.thresholds, failures);
   json["passed"] = failures.empty();
   out().write(options.json ? json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"
                            : comparePage(json));
@@ -211,19 +150,7 @@ void addCompare(Program &program) {
       ->type_name("F")
       ->take_all()
       ->expected(1);
-  auto threshold = [&](const char *name, std::optional<double> &value, const char *what) {
-    command->add_option(name, value, what)->type_name("X")->check(CLI::NonNegativeNumber.description(""));
-  };
-  threshold("--max-abs", options->maxAbs, "Refuse a larger difference of two elements");
-  threshold("--max-mean", options->maxMean, "Refuse a larger mean of the differences");
-  threshold("--max-rel", options->maxRel, "Refuse a larger difference, relative to the largest value");
-  threshold("--min-cosine", options->minCosine, "Refuse rows of a smaller cosine");
-  threshold("--min-argmax", options->minArgmax, "Refuse a smaller share of rows with the same best column, 0 to 1");
-  command
-      ->add_option("--margin", options->margin,
-                   "For argmax, leave out rows whose two best columns are nearer than this in the first bundle")
-      ->type_name("X")
-      ->check(CLI::NonNegativeNumber.description(""));
+  options->thresholds.addTo(command);
   command->add_flag("--bits", options->bits, "Refuse any difference in bits; with --trace of a step, too");
   command->add_flag("--trace", options->trace, "Name the first step that gives other bits");
   command->add_flag("--json", options->json, "Print JSON");

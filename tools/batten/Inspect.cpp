@@ -1,6 +1,7 @@
 // `batten inspect`: everything that fixes a bundle's results.
 #include "tools/batten/Inspect.h"
 
+#include "tools/batten/Agreement.h"
 #include "tools/batten/Commands.h"
 #include "tools/common/Text.h"
 
@@ -97,12 +98,19 @@ ordered_json describeBundle(const batten_bundle_t *bundle) {
                        {"model", ordered_json::object()},
                        {"targets", ordered_json::array()},
                        {"lanes", ordered_json::array()},
+                       {"agreement", ordered_json::array()},
                        {"self_tests", info.selfTestCount},
                        {"files", ordered_json::array()}};
   for (uint32_t i = 0; i < info.noteCount; ++i) {
     batten_text_t key, value;
     checkIndex(batten_bundle_get_note(bundle, i, &key, &value));
-    json["model"][toString(key)] = toString(value);
+    ordered_json measured;
+    if (toString(key) == kAgreementNote)
+      measured = ordered_json::parse(toString(value), nullptr, /*allow_exceptions=*/false);
+    if (measured.is_object())
+      json["agreement"].push_back(std::move(measured));
+    else
+      json["model"][toString(key)] = toString(value);
   }
   for (uint32_t i = 0; i < info.targetCount; ++i) {
     batten_target_info_t target;
@@ -212,6 +220,10 @@ std::string bundlePage(const std::string &path, const ordered_json &json) {
                limit(lane["longest_sequence"]), joined(lane["reads"])});
   }
   page += lanes.str();
+
+  if (!json["agreement"].empty())
+    page += "\nagreement with f32, as the compile's gate measured it\n" +
+            agreementPage(json["agreement"].get<std::vector<ordered_json>>(), "  ");
 
   page += "\nplans (LANE-TOKENSxSEQSxMARKERS)\n";
   Table plans("lrrrrr");
