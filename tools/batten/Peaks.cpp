@@ -82,13 +82,12 @@ uint64_t fmaLoop(Isa isa) {
 #endif
 }
 
-/// Sums [data, data + bytes); bytes is a multiple of 512. Reads ahead of the hardware prefetcher, which stops at pages.
+/// Sums [data, data + bytes); bytes is a multiple of 512. Leaves reading ahead to the hardware: with pages of
+/// 2 MB prefetch instructions only cost (Zen 3: 7.3 to 10.1 GB/s without, 5.5 to 7.7 with them).
 uint64_t readLoop(const uint8_t *data, size_t bytes) {
   typedef uint64_t Line __attribute__((vector_size(64)));
   Line sums[4] = {};
   for (size_t i = 0; i < bytes; i += 512) {
-    for (size_t line = 0; line < 512; line += 64)
-      __builtin_prefetch(data + i + 4096 + line, 0, 0);
     for (size_t line = 0; line < 512; line += 64)
       sums[line / 64 % 4] += *reinterpret_cast<const Line *>(data + i + line);
   }
@@ -150,7 +149,7 @@ double measureReadPeak(uint32_t threads) {
   uint8_t *data = static_cast<uint8_t *>(block);
   for (size_t i = 0; i < size; i += 4096) // untouched pages would all be one page of zeros
     data[i] = 1;
-  double rate = bestRate(threads, 6, [=](uint32_t thread) { return readLoop(data + share * thread, share); });
+  double rate = bestRate(threads, 12, [=](uint32_t thread) { return readLoop(data + share * thread, share); });
   ::munmap(block, size);
   return rate;
 }
