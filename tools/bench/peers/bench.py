@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Batten beside installed peers: same checkpoints, token ids, threads and precision, in turn, in rounds.
+"""Batten beside installed peers: same checkpoints, token ids and threads, all in f32, in turn, in rounds.
 
     bench.py                                    everything, as Markdown; an hour or more
     bench.py --quick                            latency and ragged batches of MiniLM, three rounds
@@ -38,7 +38,7 @@ class Bench:
         self.work.mkdir(parents=True, exist_ok=True)
         commit = subprocess.run(["git", "-C", models.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
         self.common = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                       "machine": machine.describe(), "commit": commit.stdout.strip(), "precision": self.precision}
+                       "machine": machine.describe(), "commit": commit.stdout.strip(), "precision": "f32"}
         self.lines = []
 
     def say(self, words):
@@ -118,7 +118,6 @@ def parse():
     parser.add_argument("--peers", default=",".join(programs.PEERS), metavar="A,B", help="default: %(default)s")
     parser.add_argument("--rounds", type=int, help="default: 9")
     parser.add_argument("--seconds", type=float, help="of each slice, beside warming up (default: 0.15)")
-    parser.add_argument("--precision", choices=("f32",), default="f32", help="of weights and math of every program")
     parser.add_argument("--json", type=Path, metavar="FILE", help="add each measurement as a line of JSON")
     parser.add_argument("--build", type=Path, default=models.ROOT / "build/release", help="Batten's build folder")
     parser.add_argument("--work", type=Path, default=models.ROOT / "build/peers", help="where models in all formats are kept")

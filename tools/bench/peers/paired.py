@@ -189,26 +189,28 @@ def decision_files(options, setup):
 
 
 def decision(options, item, case, threads):
-    """Batten beside each build of the reference's crates; each slice is a process, which tells its own times."""
+    """Batten beside each build of the reference's crates, whose slice is a process, which tells its median."""
     if not options.kime:
         raise processes.Failed("the crates' driver is not built (kime/build.sh)")
     setup = setups.Setup(options, "decision-base")
     batches = decision_files(options, setup)
     drivers = {f"kime-{agree.build_name(driver)}": driver for driver in options.kime}
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as work, setup.worker("batten", threads) as batten:
         tensors = agree.grouped(agree.load_file(batches))[case]
         path = Path(work) / "batch.safetensors"
         agree.save_file({name: tensors[name] for name in agree.INPUTS["decide"]}, path)
+        batten.ask("load")
+        batten.ask("job_file", name=case, path=str(path), lane="decide", outputs=len(agree.OUTPUTS["decide"]))
 
         def take(name):
-            common = ["--lane", "decide", "--threads", threads, "--seconds", options.seconds]
             if name == "batten":
-                found = json.loads(processes.run(options.batten, "bench", setup.bundle, "--json", "--batch", path, *common))
-                return found["batches"][0]["p50_us"]
-            found = processes.run(drivers[name], setup.directory, "--batches", batches, "--case", case, "--bench", *common)
-            return json.loads(found)["p50_ns"] / 1e3
+                return batten.ask("run", name=case, seconds=options.seconds)["ns"]
+            found = processes.run("taskset", "-c", ",".join(map(str, processes.cpus(threads))), drivers[name], setup.directory,
+                                  "--batches", batches, "--case", case, "--bench", "--lane", "decide", "--threads", threads,
+                                  "--seconds", options.seconds)
+            return [json.loads(found)["p50_ns"]]
 
         for index, peer, found in rounds.measure(options.rounds, list(drivers), take):
             options.progress(item, index)
             yield {"figure": "decision", "model": "decision-base", "case": case, "threads": threads, "program": peer, "round": index,
-                   "tokens": len(tensors["token_ids"]), "batten_us": [round(found["batten"])], "us": [round(found[peer])]}
+                   "tokens": len(tensors["token_ids"]), "batten_us": micro(found["batten"]), "us": micro(found[peer])}

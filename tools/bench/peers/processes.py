@@ -49,6 +49,11 @@ def whole(*command):
     return json.loads(last)
 
 
+def cpus(threads):
+    """The CPUs that a program with so many threads runs on: the last ones allowed."""
+    return sorted(os.sched_getaffinity(0))[-threads:]
+
+
 def memory(pid):
     """Resident bytes of a process: its own, written or not, those shared with others, its share of all."""
     found = {}

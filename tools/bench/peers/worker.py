@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+import processes
+
 
 class Worker:
     """What can be asked for: each method but __init__, with its arguments by name; a dict is the answer."""
@@ -46,6 +48,11 @@ class Worker:
 
     def job(self, name, groups, fixed):
         self.jobs[name] = groups, [self.engine.bind(group, fixed) for group in groups]
+        return {}
+
+    def job_file(self, name, path, lane, outputs):
+        """A job of one batch out of a file, which Batten alone takes."""
+        self.jobs[name] = None, [self.engine.bind_file(path, lane, outputs)]
         return {}
 
     def answer(self, name, path):
@@ -99,7 +106,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--threads", type=int, required=True)
     options = parser.parse_args()
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-options.threads:])  # before a library counts CPUs
+    os.sched_setaffinity(0, processes.cpus(options.threads))  # before a library counts CPUs
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no answer
     worker = None

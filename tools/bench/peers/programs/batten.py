@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import numpy
+from safetensors.numpy import load_file
 
 TITLE = "Batten"
 LIBRARIES = ()
@@ -107,6 +108,19 @@ class Engine:
             if run(executor, pointer, views, self.outputs, None, error):
                 raise RuntimeError(f"batten_run: {self.error.message.decode()}")
             return views[0]
+        return once
+
+    def bind_file(self, path, name, outputs):
+        """A function that runs the batch of a file on a lane, which has so many outputs."""
+        tensors, lane = load_file(path), ctypes.c_uint32()
+        self.call("batten_bundle_find_lane", self.bundle, name.encode(), ctypes.byref(lane))
+        fields = {"tokenIds": "token_ids", "cuSeqlens": "cu_seqlens", "markers": "markers", "cuMarkers": "cu_markers", "seqTypes": "seq_types"}
+        batch = Batch(structBytes=ctypes.sizeof(Batch), tokenCount=len(tensors["token_ids"]), seqCount=len(tensors["cu_seqlens"]) - 1,
+                      markerCount=len(tensors["markers"]), **{field: tensors[tensor].ctypes.data for field, tensor in fields.items()})
+        views = (View * outputs)()
+
+        def once(keep=(tensors, batch)):
+            self.call("batten_run_lane", self.executor, lane, ctypes.byref(keep[1]), views, outputs, None)
         return once
 
     def rows(self, group, view):

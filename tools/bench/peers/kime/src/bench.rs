@@ -1,5 +1,5 @@
-//! Times of a case, by the rule that `batten bench` measures by: warm up, then runs until the time asked for has passed
-//! and there are 100 of them, unless ten times that time passes first.
+//! Times of a case: warm up for a fifth of the time asked for, at least one run, then runs until that time has passed and
+//! there are 100 of them, unless ten times that time passes first.
 
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ fn percentile(sorted: &[u64], share: f64) -> u64 {
 pub fn measure(engine: &mut Engine, lane: Lane, case: &Case, seconds: f64, outputs: &mut Outputs) -> Result<Value> {
     let begin = Instant::now();
     let mut warm = 0;
-    while warm < 3 || (warm < 1000 && begin.elapsed().as_secs_f64() < seconds / 5.0) {
+    while warm == 0 || (warm < 1000 && begin.elapsed().as_secs_f64() < seconds / 5.0) {
         engine.run(lane, case, outputs)?;
         warm += 1;
     }
