@@ -169,8 +169,7 @@ private:
     add(step.getInouts(), BATTEN_ACCESS_READWRITE);
     add(step.getOuts(), BATTEN_ACCESS_WRITE);
     record.operandCount = operands.size() - record.firstOperand;
-    // Attention alone needs scratch; a layout says the most that any step does.
-    record.scratchBytes = step.getDomain() == WorkDomain::tasks ? layout.getScratch() : 0;
+    record.scratchBytes = stepScratchBytes(static_cast<uint32_t>(step.getDomain()), layout.getScratch());
     record.flopsPerRow = step.getFlopsPerRow();
     record.flopsPerPair = step.getFlopsPerPair();
     record.bytesPerRow = step.getBytesPerRow();
@@ -197,6 +196,10 @@ private:
 };
 
 } // namespace
+
+uint64_t batten::stepScratchBytes(uint32_t domain, uint64_t most) {
+  return domain == BATTEN_DOMAIN_TASKS || domain == BATTEN_DOMAIN_PANELS ? most : 0;
+}
 
 uint32_t batten::pairWindowOf(plan::KernelOp kernel) {
   auto window = kernel.getKey().getAs<IntegerAttr>("window");

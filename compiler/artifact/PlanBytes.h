@@ -22,6 +22,10 @@ mlir::FailureOr<std::vector<uint8_t>> writePlanBytes(plan::LayoutOp layout);
 /// The step field pairWindow of a kernel's steps: one more than the key's window, 0 without.
 uint32_t pairWindowOf(plan::KernelOp kernel);
 
+/// Scratch bytes of a worker that a step's record tells: the most that any step of the layout needs for linears and attention,
+/// 0 for the others. domain is a batten_work_domain.
+uint64_t stepScratchBytes(uint32_t domain, uint64_t most);
+
 /// The module that a plan file stands for: its kernels, its weights (without expressions) and one program with one layout,
 /// without stage and limits, which plan files don't hold. The result is verified.
 ///

@@ -341,7 +341,7 @@ private:
         failed(want(kSection, index, "rowKind", step.rowKind,
                     static_cast<uint32_t>(cast<plan::BufType>(made.getOutput().getType()).getRowKind()))) ||
         failed(want(kSection, index, "scratchBytes", step.scratchBytes,
-                    kernel.domain == BATTEN_DOMAIN_TASKS ? plans[0].scratchBytes : 0)));
+                    stepScratchBytes(kernel.domain, plans[0].scratchBytes))));
   }
 
   ArrayRef<uint8_t> bytes;

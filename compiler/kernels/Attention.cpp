@@ -215,6 +215,7 @@ private:
     for (unsigned j = 0; j < vectors; ++j)
       t.bOffsets.push_back(j * lanes * kElem);
     t.count = e.constant(width);
+    t.isCountEven = width % 2 == 0;
     SmallVector<Value> sums = emitTile(e, t);
     Value to = e.at(scores, e.mul(key, kElem));
     for (unsigned i = 0; i < rows; ++i)

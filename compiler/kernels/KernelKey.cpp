@@ -394,8 +394,9 @@ KernelFacts batten::kernelFacts(const KernelKey &key) {
 }
 
 uint64_t batten::kernelScratchBytes(const KernelKey &key, uint64_t maxSeqTokens) {
-  if (key.op == KernelOp::Linear && key.math != layout::Elem::F32)
-    return static_cast<uint64_t>(layout::dotScratchBytes(key.math, key.k));
+  if (key.op == KernelOp::Linear) // its sums, and before them its rows as dots
+    return static_cast<uint64_t>(layout::kLinearSumsBytes +
+                                 (key.math == layout::Elem::F32 ? 0 : layout::dotScratchBytes(key.math, key.k)));
   if (key.op != KernelOp::Attention || maxSeqTokens == 0)
     return 0;
   return static_cast<uint64_t>(

@@ -156,7 +156,7 @@ struct KernelFacts {
 
 KernelFacts kernelFacts(const KernelKey &key);
 
-/// Scratch bytes that a worker needs; a multiple of 64, 0 for all but attention and linear in bf16 or i8.
+/// Scratch bytes that a worker needs; a multiple of 64, 0 for all but attention and linear.
 ///
 /// Units: maxSeqTokens is the longest sequence of the bucket (the lesser of its tokens and the model's positions).
 uint64_t kernelScratchBytes(const KernelKey &key, uint64_t maxSeqTokens);

@@ -1,13 +1,16 @@
 // linear: out = act(x w^T + bias) + residual, w in panels [ceil(n/32)][k][32] of f32, f16 or bf16. In bf16 or i8 a call
 // first brings a slab's rows into scratch as dots (Dot.h); dots of 4 bytes then stand where floats stand otherwise.
 //
-//   columns  a group is a tile's width: a panel on 512-bit vectors, half a panel on 256-bit ones
+//   columns  a tile is as wide as a panel, or half of one where registers of 256 bits would hold too few rows
 //   rows     a slab's rows are cut into balanced blocks of at most tileRows, one tile variant per size
-//   1 to 3 rows take several groups at once, which fills the pipes: each output is still one chain over k
+//   k        up to 96 rows go through a panel in chunks that stay in the cache for all their blocks: a chain stops at a
+//            chunk's end in scratch and goes on from there. More rows take the whole panel at once
+//   1 to 5 rows have shapes of their own (shapeOf). Each output is still one chain over k
 //
-// A tile goes to a block on the stack, then one row loop applies the epilogue and writes out. That way the residual may
-// be the output's memory, code for the epilogue is there once, and a last panel of 16 columns or less is cut by the loop.
-// Meanwhile the k loops prefetch the panel that comes next, each row block its share of it.
+// A tile goes to scratch, then one row loop applies the epilogue and writes out. That way the residual may be the output's
+// memory, code for the epilogue is there once, and a last panel of 16 columns or less is cut by the loop.
+// Meanwhile the k loops prefetch the chunk that comes next, each tile its share of it: that hides the time that weights
+// take from memory.
 #include "batten/kernel.h"
 #include "compiler/kernels/Dot.h"
 #include "compiler/kernels/Emitters.h"
@@ -25,29 +28,37 @@ using namespace mlir;
 namespace {
 
 constexpr int64_t kElem = 4; ///< of activations
-/// Rows of a panel between a k step and what it prefetches of the same panel.
-constexpr int64_t kNearRows = 128;
-/// Bytes of all panels between a k step of several groups and what it prefetches. More would not fit the L1 cache.
+/// Bytes of a row of sums: those of a panel.
+constexpr int64_t kSumsRowBytes = BATTEN_PANEL_COLS * kElem;
+/// Bytes of all panels between a k step of several panels and what it prefetches. More would not fit the L1 cache.
 constexpr int64_t kWideAheadBytes = 8192;
-/// Blocks of fewer rows than this wait for their own weights: they prefetch near, not the next panel.
-constexpr int64_t kNearBelowRows = 8;
-/// Accumulator vectors that tiles of few rows are widened to, at most.
+/// Accumulator vectors of tiles over several panels, at most.
 constexpr unsigned kWideAccumulators = 12;
+constexpr unsigned kMostTileRows = 14;
+/// A slab of at most this many rows may have a shape of its own; up to kWideRows one over several panels.
+constexpr unsigned kFewRows = 5, kWideRows = 3;
+
+/// How the rows of a slab go through the panels: several at once, or each in parts one after the other.
+struct Shape {
+  unsigned panels, parts;
+  bool operator==(const Shape &) const = default;
+};
 
 class LinearEmitter {
 public:
   LinearEmitter(EmitterContext &e, const KernelKey &key)
-      : e(e), key(key), isDot(key.math != layout::Elem::F32), vectors(e.target.tileVectors),
-        tileRows(isDot ? dotTileRows(e.target, key.math) : e.target.tileRows), groupCols(e.target.tileCols()),
-        groupsPerPanel(BATTEN_PANEL_COLS / groupCols), panels(layout::panelCount(key.n)),
-        storedCols(layout::roundUp(key.n, BATTEN_LANES)), weightBytes(isDot ? kElem : layout::elemBytes(key.storage)),
+      : e(e), key(key), isDot(key.math != layout::Elem::F32), panels(layout::panelCount(key.n)),
+        storedCols(layout::roundUp(key.n, BATTEN_LANES)),
+        vectors(static_cast<unsigned>(std::min<int64_t>(storedCols, BATTEN_PANEL_COLS)) / e.lanesPerVector),
+        accumulators((isDot ? dotTileRows(e.target, key.math) : e.target.tileRows) * e.target.tileVectors),
+        usual{1, isDot && vectors == 4 ? 2u : 1u},
+        tileRows(std::min(accumulators * usual.parts / vectors, kMostTileRows)),
+        weightBytes(isDot ? kElem : layout::elemBytes(key.storage)),
         depth(isDot ? layout::ceilDiv(key.k, dotElems(key.math)) : key.k),
+        chunkRows(chunkRowsOf(depth, e.target.chunkRows)), chunks(layout::ceilDiv(depth, chunkRows)),
         panelRowBytes(BATTEN_PANEL_COLS * weightBytes),
         panelBytes(isDot ? *layout::dotPanelBytes(key.storage, key.k) : depth * panelRowBytes),
         strideX(layout::rowStrideBytes(key.k, kElem)), strideOut(layout::rowStrideBytes(key.n, kElem)) {
-    // A single half panel needs half a tile.
-    if (storedCols < groupCols)
-      vectors = storedCols / e.lanesPerVector;
     unsigned next = 0;
     x = e.operands[next++];
     w = e.operands[next++];
@@ -57,168 +68,206 @@ public:
   }
 
   void emit() {
-    tile = e.stackBlock(tileRowPitch() * mostTileRows());
+    if (chunks > 1) {
+      zeros = e.stackBlock(kSumsRowBytes);
+      for (unsigned j = 0; j < vectors; ++j)
+        e.store(e.splat(0.0f, 1), e.at(zeros, j * e.lanesPerVector * kElem), 64);
+    }
+    Value offset = e.mul(e.loadU64(e.at(e.args, offsetof(batten_kernel_args_t, scratchBytes))), e.worker);
+    scratch = e.at(e.loadPointer(e.args, offsetof(batten_kernel_args_t, scratch)), offset);
+    sums = isDot ? e.at(scratch, layout::dotScratchBytes(key.math, key.k)) : scratch;
     next = e.loadPointer(e.args, offsetof(batten_kernel_args_t, next));
     nextBytes = e.loadU64(e.at(e.args, offsetof(batten_kernel_args_t, nextBytes)));
-    Value hasNext = e.less(e.constant(0), nextBytes);
-    next = e.select(hasNext, next, w);
-    nextBytes = e.minimum(nextBytes, e.constant(panelBytes));
+    next = e.select(e.less(e.constant(0), nextBytes), next, w);
     slabs = e.ceilDiv(e.rows, layout::slabRows(key.k));
-    if (isDot) {
-      Value offset = e.mul(e.loadU64(e.at(e.args, offsetof(batten_kernel_args_t, scratchBytes))), e.worker);
-      scratch = e.at(e.loadPointer(e.args, offsetof(batten_kernel_args_t, scratch)), offset);
-    }
     e.loopBelow({e.first}, e.last, [&](ValueRange state) -> SmallVector<Value> { return {emitSlab(state[0])}; });
   }
 
 private:
-  int64_t tileRowPitch() const { return groupCols * kElem; }
-  /// Groups that a tile of that many rows takes at once.
-  unsigned groupsAtOnce(unsigned rows) const {
-    unsigned groups = 1, most = std::min<int64_t>(4, layout::ceilDiv(storedCols, groupCols));
-    while (2 * groups <= most && 2 * groups * vectors * rows <= std::min(kWideAccumulators, tileRows * vectors))
-      groups *= 2;
-    return groups;
+  /// Chunks of about equal size, even, so that a chunk's k loop may take two steps a turn.
+  static int64_t chunkRowsOf(int64_t depth, int64_t most) {
+    return layout::roundUp(layout::ceilDiv(depth, layout::ceilDiv(depth, most)), 2);
   }
-  unsigned mostTileRows() const {
-    unsigned most = tileRows;
-    for (unsigned rows = 1; rows <= kWideRows; ++rows)
-      most = std::max(most, kWideRows * groupsAtOnce(rows));
-    return most;
+
+  /// 1 to 3 rows take several panels at once where that fills the pipes. On 256-bit registers 4 and 5 rows are one block
+  /// for each half of a panel: as two blocks they would read all of it twice.
+  Shape shapeOf(unsigned rows) const {
+    unsigned most = std::min(kWideAccumulators, accumulators), count = 1;
+    if (rows <= kWideRows && vectors * rows <= most) {
+      while (2 * count <= std::min<int64_t>(4, panels) && 2 * count * vectors * rows <= most)
+        count *= 2;
+      return {count, 1};
+    }
+    if (rows > tileRows && rows <= kFewRows && vectors == 4 && !isDot)
+      return {1, 2};
+    return usual;
   }
+  bool isSpecial(unsigned rows) const { return shapeOf(rows) != usual; }
 
   /// The units from `unit` on that are in the same slab; gives the unit after them.
   Value emitSlab(Value unit) {
     Value panelsValue = e.constant(panels);
-    Value slab = e.div(unit, panelsValue), panel = e.rem(unit, panelsValue);
-    Value panelEnd = e.minimum(panelsValue, e.add(panel, e.sub(e.last, unit)));
-    auto [row, count] = e.balanced(e.rows, slabs, slab);
-    firstRow = row;
-    rowCount = count;
+    Value slab = e.div(unit, panelsValue), begin = e.rem(unit, panelsValue);
+    panelEnd = e.minimum(panelsValue, e.add(begin, e.sub(e.last, unit)));
+    std::tie(firstRow, rowCount) = e.balanced(e.rows, slabs, slab);
     if (isDot)
       emitRowsForDot(e, key.math, x, strideX, key.k, firstRow, rowCount, scratch);
-    blocks = e.ceilDiv(rowCount, tileRows);
     // The call's last panel is followed by the next step's weights, a slab's last one by the first of the next slab.
-    Value unitEnd = e.add(unit, e.sub(panelEnd, panel));
-    moreSlabs = e.less(unitEnd, e.last);
-    Value groupEnd = e.minimum(e.mul(panelEnd, groupsPerPanel), e.constant(layout::ceilDiv(storedCols, groupCols)));
-    lastPanel = e.sub(panelEnd, e.constant(1));
-    e.loopBelow({e.mul(panel, groupsPerPanel)}, groupEnd, [&](ValueRange state) -> SmallVector<Value> {
-      group = state[0];
-      Value most = e.constant(1);
-      for (unsigned rows = kWideRows; rows >= 1; --rows)
-        most = e.select(e.less(rowCount, e.constant(rows + 1)), e.constant(groupsAtOnce(rows)), most);
-      Value enough = e.less(e.sub(most, e.constant(1)), e.sub(groupEnd, group));
-      groups = e.select(enough, most, e.constant(1));
-      emitGroup();
-      return {e.add(group, groups)};
+    Value unitEnd = e.add(unit, e.sub(panelEnd, begin));
+    Value moreSlabs = e.less(unitEnd, e.last);
+    afterSlab = e.select(moreSlabs, w, next);
+    bytesAfterSlab = e.select(moreSlabs, e.constant(panelBytes), nextBytes);
+    e.loopBelow({begin}, panelEnd, [&](ValueRange state) -> SmallVector<Value> {
+      panel = state[0];
+      emitPanel();
+      return {e.add(panel, together)};
     });
     return unitEnd;
   }
 
-  /// All row blocks of one column group, or of several at once.
-  void emitGroup() {
-    Value panel = e.div(group, e.constant(groupsPerPanel));
-    Value part = e.rem(group, e.constant(groupsPerPanel));
-    weights = e.at(e.at(w, e.mul(panel, panelBytes)), e.mul(part, groupCols * weightBytes));
-    Value following = e.at(w, e.mul(e.add(panel, e.constant(1)), panelBytes));
-    Value atEnd = e.less(lastPanel, e.add(panel, e.constant(1)));
-    Value afterSlab = e.select(moreSlabs, w, next);
-    Value ahead = e.select(atEnd, afterSlab, following);
-    Value panelBytesValue = e.constant(panelBytes);
-    Value aheadBytes = e.select(atEnd, e.select(moreSlabs, panelBytesValue, nextBytes), panelBytesValue);
-    Value shares = e.mul(blocks, groupsPerPanel);
-    Value share = e.div(aheadBytes, shares);
-    Value isNear = e.logicalAnd(e.less(blocks, e.constant(2)), e.less(rowCount, e.constant(kNearBelowRows)));
-    prefetchStride = e.select(isNear, e.constant(panelRowBytes), e.div(share, e.constant(depth)));
-    e.loop(e.constant(0), blocks, 1, [&](Value block) {
-      auto [row, count] = e.balanced(rowCount, blocks, block);
+  /// All chunks of a panel, or of several at once.
+  void emitPanel() {
+    Value one = e.constant(1), zero = e.constant(0);
+    together = one;
+    parts = e.constant(usual.parts);
+    special = zero;
+    blocks = e.ceilDiv(rowCount, tileRows);
+    for (unsigned rows = 1; rows <= kFewRows; ++rows) {
+      Shape shape = shapeOf(rows);
+      if (!isSpecial(rows))
+        continue;
+      Value is = e.logicalAnd(e.less(e.constant(rows - 1), rowCount), e.less(rowCount, e.constant(rows + 1)));
+      is = e.logicalAnd(is, e.less(e.constant(shape.panels - 1), e.sub(panelEnd, panel)));
+      together = e.select(is, e.constant(shape.panels), together);
+      parts = e.select(is, e.constant(shape.parts), parts);
+      blocks = e.select(is, one, blocks);
+      special = e.select(is, one, special);
+    }
+    tiles = e.mul(blocks, parts);
+    isNear = e.less(tiles, e.constant(2));
+    isChunked = e.logicalAnd(e.less(one, tiles), e.less(rowCount, e.constant(layout::kChunkedRows + 1)));
+    chunkCount = chunks > 1 ? e.select(isChunked, e.constant(chunks), one) : one;
+    e.loop(zero, chunkCount, 1, [&](Value chunk) { emitChunk(chunk); });
+  }
+
+  /// All tiles of a chunk.
+  void emitChunk(Value chunk) {
+    firstK = e.mul(chunk, chunkRows);
+    Value whole = e.constant(depth);
+    countK = chunks > 1 ? e.select(isChunked, e.minimum(e.constant(chunkRows), e.sub(whole, firstK)), whole) : whole;
+    isFirstChunk = e.less(chunk, e.constant(1));
+    isLastChunk = e.less(chunkCount, e.add(chunk, 2));
+    weights = e.at(e.at(w, e.mul(panel, panelBytes)), e.mul(firstK, panelRowBytes));
+    // What comes next is the next chunk, or as much of what follows the slab.
+    Value bytes = e.mul(countK, panelRowBytes);
+    Value atEnd = e.logicalAnd(isLastChunk, e.less(panelEnd, e.add(panel, 2)));
+    Value ahead = e.select(atEnd, afterSlab, e.at(weights, bytes));
+    Value share = e.div(e.select(atEnd, e.minimum(bytesAfterSlab, bytes), bytes), tiles);
+    // A single tile waits for its own weights: it prefetches near.
+    prefetchStride = e.select(isNear, e.constant(panelRowBytes), e.div(share, countK));
+    e.loop(e.constant(0), tiles, 1, [&](Value index) {
+      Value part = e.rem(index, parts);
+      auto [row, count] = e.balanced(rowCount, blocks, e.div(index, parts));
       blockRow = e.add(firstRow, row);
       blockRows = count;
-      Value index = e.add(e.mul(part, blocks), block);
-      prefetchFrom = e.select(isNear, e.at(weights, kNearRows * panelRowBytes), e.at(ahead, e.mul(share, index)));
+      partColumns = e.mul(part, BATTEN_PANEL_COLS / 2);
+      isLastPart = e.less(parts, e.add(part, 2));
+      Value near = e.at(weights, e.target.nearRows * panelRowBytes);
+      prefetchFrom = e.select(isNear, near, e.at(ahead, e.mul(share, index)));
+      blockSums = chunks > 1 ? e.at(sums, e.mul(e.select(isChunked, row, e.constant(0)), kSumsRowBytes)) : sums;
       emitBlock();
     });
   }
 
   void emitBlock() {
-    // Tiles of one group are numbered by their rows, wider ones follow.
+    // Tiles of the usual shape are numbered by their rows, special ones follow.
     SmallVector<int64_t> cases = rowCases(tileRows);
-    Value which = blockRows;
-    for (unsigned rows = 1; rows <= kWideRows; ++rows)
-      if (groupsAtOnce(rows) > 1)
+    for (unsigned rows = 1; rows <= kFewRows; ++rows)
+      if (isSpecial(rows))
         cases.push_back(tileRows + rows);
-    Value isWide = e.less(e.constant(1), groups);
-    which = e.add(which, e.select(isWide, e.constant(tileRows), e.constant(0)));
-    e.dispatch(which, cases, [&](int64_t number) {
-      bool wide = number > tileRows;
-      unsigned rows = wide ? number - tileRows : number;
-      emitTileOf(rows, wide ? groupsAtOnce(rows) : 1);
+    e.dispatch(e.add(blockRows, e.mul(special, tileRows)), cases, [&](int64_t number) {
+      if (number > tileRows)
+        emitTileOf(number - tileRows, shapeOf(number - tileRows));
+      else
+        emitTileOf(number, usual);
     });
-    emitEpilogue();
+    e.when(e.logicalAnd(isLastChunk, isLastPart), [&] { emitEpilogue(); });
   }
 
-  void emitTileOf(unsigned rows, unsigned groupCount) {
+  void emitTileOf(unsigned rows, Shape shape) {
+    unsigned width = vectors / shape.parts;
     Tile t;
     t.rows = rows;
     t.math = key.math;
     t.aStride = isDot ? layout::dotRowBytes(key.k) : strideX;
     t.aStep = isDot ? rowDotBytes(e.target, key.math) : kElem;
     t.a = isDot ? e.at(scratch, e.mul(e.sub(blockRow, firstRow), t.aStride)) : e.at(x, e.mul(blockRow, strideX));
-    t.b = weights;
+    t.a = e.at(t.a, e.mul(firstK, t.aStep));
+    t.b = e.at(weights, e.mul(partColumns, weightBytes));
     t.bStride = e.constant(panelRowBytes);
     t.bAlignment = 64;
     t.bElem = key.storage;
-    t.count = e.constant(depth);
-    for (unsigned g = 0; g < groupCount; ++g)
-      for (unsigned j = 0; j < vectors; ++j) {
-        int64_t column = g * groupCols + j * e.lanesPerVector;
-        t.bOffsets.push_back(column / BATTEN_PANEL_COLS * panelBytes + column % BATTEN_PANEL_COLS * weightBytes);
-      }
-    int64_t lines = std::max<int64_t>(1, vectors * e.lanesPerVector * weightBytes / 64);
-    t.eachStep = [&, groupCount, lines](Value k) {
-      if (groupCount == 1) {
-        Value address = e.at(prefetchFrom, e.mul(k, prefetchStride));
-        for (int64_t line = 0; line < lines; ++line)
-          e.prefetch(e.at(address, line * 64));
-        return;
-      }
-      int64_t rowsAhead =
-          kWideAheadBytes / panelRowBytes * groupsPerPanel / std::max<int64_t>(groupCount, groupsPerPanel);
-      Value address = e.at(weights, e.mul(e.add(k, rowsAhead), panelRowBytes));
-      for (int64_t column = 0; column < groupCount * groupCols; column += 64 / weightBytes)
-        e.prefetch(e.at(address, column / BATTEN_PANEL_COLS * panelBytes + column % BATTEN_PANEL_COLS * weightBytes));
-    };
-    SmallVector<Value> sums = emitTile(e, t);
-    for (unsigned g = 0; g < groupCount; ++g)
+    t.count = countK;
+    t.isCountEven = depth % 2 == 0;
+    for (unsigned p = 0; p < shape.panels; ++p)
+      for (unsigned j = 0; j < width; ++j)
+        t.bOffsets.push_back(p * panelBytes + j * e.lanesPerVector * weightBytes);
+    t.eachTurn = [&, shape](Value k, int64_t steps) { emitPrefetch(shape, k, steps); };
+    Value to = e.at(blockSums, e.mul(partColumns, kElem));
+    auto placeOf = [&](unsigned p, unsigned row) { return (p * kWideRows + row) * kSumsRowBytes; };
+    SmallVector<Value> init;
+    if (chunks > 1) { // several panels have one chunk, and begin with zeros
+      Value from = e.select(isFirstChunk, zeros, to);
+      Value step = e.select(isFirstChunk, e.constant(0), e.constant(kSumsRowBytes));
+      for (unsigned i = 0; i < rows; ++i)
+        for (unsigned p = 0; p < shape.panels; ++p) {
+          Lanes row = e.load(e.at(from, e.mul(step, i)), width, 64);
+          llvm::append_range(init, key.math == layout::Elem::I8 ? e.asIntegers(row) : row);
+        }
+    }
+    SmallVector<Value> result = emitTile(e, t, init);
+    for (unsigned p = 0; p < shape.panels; ++p)
       for (unsigned i = 0; i < rows; ++i) {
-        Lanes row;
-        for (unsigned j = 0; j < vectors; ++j)
-          row.push_back(sums[(i * groupCount + g) * vectors + j]);
-        e.store(row, e.at(tile, (g * kWideRows + i) * tileRowPitch()), 64); // f32, or i32 where the sums are
+        Lanes row(ArrayRef<Value>(result).slice((i * shape.panels + p) * width, width));
+        e.store(row, e.at(to, placeOf(p, i)), 64); // f32, or i32 where the sums are
       }
   }
 
+  /// In a turn of `steps` steps from k on. Where there is more than one tile, each has a line or less for each step.
+  void emitPrefetch(Shape shape, Value k, int64_t steps) {
+    int64_t lines = layout::ceilDiv(panelRowBytes, 64);
+    if (shape.panels == 1) {
+      Value address = e.at(prefetchFrom, e.mul(k, prefetchStride));
+      for (int64_t line = 0; line < steps * (e.target.nearRows ? lines : 1); ++line)
+        e.prefetch(e.at(address, line * 64));
+      return;
+    }
+    if (!e.target.nearRows)
+      return;
+    Value address = e.at(weights, e.mul(e.add(k, kWideAheadBytes / panelRowBytes / shape.panels), panelRowBytes));
+    for (unsigned p = 0; p < shape.panels; ++p)
+      for (int64_t line = 0; line < steps * lines; ++line)
+        e.prefetch(e.at(address, p * panelBytes + line * 64));
+  }
+
   void emitEpilogue() {
-    e.loop(e.constant(0), groups, 1, [&](Value g) {
-      Value column = e.mul(e.add(group, g), groupCols * kElem);
-      Value from = e.at(tile, e.mul(g, kWideRows * tileRowPitch()));
+    e.loop(e.constant(0), together, 1, [&](Value p) {
+      Value column = e.mul(e.add(panel, p), kSumsRowBytes);
+      Value from = e.at(blockSums, e.mul(p, kWideRows * kSumsRowBytes));
       Value rowOffset = e.add(e.mul(blockRow, strideOut), column);
       e.loop(e.constant(0), blockRows, 1, [&](Value row) {
         Value offset = e.add(rowOffset, e.mul(row, strideOut));
-        Value source = e.at(from, e.mul(row, tileRowPitch()));
+        Value source = e.at(from, e.mul(row, kSumsRowBytes));
         if (key.math == layout::Elem::I8) {
           Value at = e.mul(e.add(e.sub(blockRow, firstRow), row), kElem);
           rowScale = e.loadFloat(e.at(scratch, e.add(at, layout::dotScales(key.k))));
-          Value panel = e.div(e.add(group, g), e.constant(groupsPerPanel));
-          panelScales = e.at(e.at(w, e.mul(panel, panelBytes)), depth * panelRowBytes);
-          panelScales = e.at(panelScales, e.mul(e.rem(e.add(group, g), e.constant(groupsPerPanel)), groupCols * kElem));
+          panelScales = e.at(e.at(w, e.mul(e.add(panel, p), panelBytes)), depth * panelRowBytes);
         }
-        bool cut = storedCols % groupCols != 0 && storedCols > groupCols;
-        unsigned always = cut ? (storedCols % groupCols) / e.lanesPerVector : vectors;
+        bool cut = storedCols % BATTEN_PANEL_COLS != 0 && panels > 1;
+        unsigned always = cut ? e.laneVectors : vectors;
         emitEpilogueVectors(source, column, offset, 0, always);
         if (cut)
-          e.when(e.less(column, e.constant(storedCols / groupCols * groupCols * kElem)),
+          e.when(e.less(column, e.constant((panels - 1) * kSumsRowBytes)),
                  [&] { emitEpilogueVectors(source, column, offset, always, vectors); });
       });
     });
@@ -239,22 +288,23 @@ private:
     e.store(value, e.at(e.at(out, offset), skip), 64);
   }
 
-  /// Blocks of at most this many rows may take several groups.
-  static constexpr unsigned kWideRows = 3;
-
   EmitterContext &e;
   const KernelKey &key;
   bool isDot;
-  unsigned vectors, tileRows;
-  int64_t groupCols, groupsPerPanel, panels, storedCols;
+  int64_t panels, storedCols;
+  unsigned vectors, accumulators; ///< of a panel; of a tile, at most
+  Shape usual;
+  unsigned tileRows;
   int64_t weightBytes, depth; ///< of a column at one step along k, and these steps
+  int64_t chunkRows, chunks;  ///< steps of a chunk
   int64_t panelRowBytes, panelBytes, strideX, strideOut;
-  Value x, w, bias, residual, out, tile, scratch;
+  Value x, w, bias, residual, out, scratch, sums, zeros;
   Value next, nextBytes, slabs;
-  Value firstRow, rowCount, blocks, moreSlabs, lastPanel; // of the slab
-  Value group, groups, weights, prefetchStride;           // of the column group
-  Value blockRow, blockRows, prefetchFrom;                // of the row block
-  Value rowScale, panelScales;                            // of a row and a column group, for i8
+  Value firstRow, rowCount, panelEnd, afterSlab, bytesAfterSlab;                       // of the slab
+  Value panel, together, parts, special, blocks, tiles, isNear, isChunked, chunkCount; // of the panels at hand
+  Value firstK, countK, isFirstChunk, isLastChunk, weights, prefetchStride;            // of the chunk
+  Value blockRow, blockRows, partColumns, isLastPart, blockSums, prefetchFrom;         // of the tile
+  Value rowScale, panelScales;                                                         // of a row, for i8
 };
 
 } // namespace

@@ -148,10 +148,16 @@ static Lanes emitOne(EmitterContext &e, ActivationKind kind, const Lanes &x) {
   return x;
 }
 
-/// Vector by vector: interleaved they would need more registers than 256-bit targets have.
+/// Vectors that go through an activation side by side. Its chain of operations is long: one vector at a time fills a CPU's
+/// window with a single chain or two, and more than four don't fit 16 registers.
+static constexpr size_t kSideBySide = 4;
+
 Lanes batten::emitActivation(EmitterContext &e, ActivationKind kind, const Lanes &x) {
   Lanes result;
-  for (mlir::Value vector : x)
-    llvm::append_range(result, emitOne(e, kind, {vector}));
+  for (llvm::ArrayRef<mlir::Value> rest = x; !rest.empty();) {
+    size_t count = std::min(kSideBySide, rest.size());
+    llvm::append_range(result, emitOne(e, kind, Lanes(rest.take_front(count))));
+    rest = rest.drop_front(count);
+  }
   return result;
 }

@@ -58,6 +58,11 @@ constexpr int64_t slabRows(int64_t k) {
   return rows < kTile ? kTile : rows > kMost ? kMost : rows;
 }
 
+/// A linear of at most this many rows goes through its panels in chunks of k, and keeps 32 sums a row in scratch meanwhile.
+inline constexpr int64_t kChunkedRows = 96;
+/// Bytes of these sums.
+inline constexpr int64_t kLinearSumsBytes = kChunkedRows * kPanelCols * 4;
+
 static_assert(rowStrideBytes(384, 4) == 1536 && rowStrideBytes(1, 4) == 64);
 static_assert(rowStrideBytes(1024, 4) == 4096 + 64);
 static_assert(slabRows(768) == 168);

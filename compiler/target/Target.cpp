@@ -11,12 +11,12 @@ using namespace batten;
 
 /// Tiles: 14 x 32 in 28 of 32 registers of 512 bits, 6 x 16 in 12 of 16 registers of 256 bits. Taller ones spill.
 static const Target kTargets[] = {
-    {"x86-64-v3", BATTEN_ARCH_X86_64, BATTEN_X86_V3, "x86_64-unknown-linux-gnu", "x86-64-v3", "", 8, 6, 2},
-    {"x86-64-v4", BATTEN_ARCH_X86_64, BATTEN_X86_V4, "x86_64-unknown-linux-gnu", "x86-64-v4", "", 16, 14, 2},
+    {"x86-64-v3", BATTEN_ARCH_X86_64, BATTEN_X86_V3, "x86_64-unknown-linux-gnu", "x86-64-v3", "", 8, 6, 2, 192, 0},
+    {"x86-64-v4", BATTEN_ARCH_X86_64, BATTEN_X86_V4, "x86_64-unknown-linux-gnu", "x86-64-v4", "", 16, 14, 2, 768, 128},
     {"x86-64-v4+avx512_bf16", BATTEN_ARCH_X86_64, BATTEN_X86_V4 | BATTEN_X86_AVX512_BF16, "x86_64-unknown-linux-gnu",
-     "x86-64-v4", "+avx512bf16", 16, 14, 2},
+     "x86-64-v4", "+avx512bf16", 16, 14, 2, 768, 128},
     {"x86-64-v4+avx512_vnni", BATTEN_ARCH_X86_64, BATTEN_X86_V4 | BATTEN_X86_AVX512_VNNI, "x86_64-unknown-linux-gnu",
-     "x86-64-v4", "+avx512vnni", 16, 14, 2},
+     "x86-64-v4", "+avx512vnni", 16, 14, 2, 768, 128},
 };
 
 llvm::Expected<Target> batten::lookupTarget(llvm::StringRef name) {

@@ -25,6 +25,8 @@ struct Target {
   unsigned vectorLanes; ///< f32 lanes of a native vector: 8 or 16
   unsigned tileRows;    ///< most rows of a matrix tile
   unsigned tileVectors; ///< native vectors of a tile's row
+  unsigned chunkRows;   ///< rows of a weight panel that a linear of few rows goes through at a time
+  unsigned nearRows;    ///< rows of a weight panel that a single row block prefetches ahead; 0: left to the machine
   unsigned tileCols() const { return vectorLanes * tileVectors; }
 };
 

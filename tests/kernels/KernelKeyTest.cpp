@@ -216,6 +216,8 @@ TEST(KernelKeyTest, FactsFollowTheTable) {
 TEST(KernelKeyTest, ScratchGrowsWithTheLongestSequence) {
   KernelKey key = KernelKey::attention(12, 32, 1.0f);
   EXPECT_EQ(kernelScratchBytes(KernelKey::add(8), 128), 0u);
+  // Linear keeps 32 sums for each row that it takes through a panel in chunks, however many there are.
+  EXPECT_EQ(kernelScratchBytes(KernelKey::linear(384, 8, true), 1), 96u * 32 * 4);
   EXPECT_EQ(kernelScratchBytes(key, 33) - kernelScratchBytes(key, 32), 32u * 32 * 4);
   EXPECT_EQ(kernelScratchBytes(key, 33), kernelScratchBytes(key, 64));
   // Values of long sequences are packed too.
