@@ -1,7 +1,7 @@
 // linear: out = act(x w^T + bias) + residual, w in panels [ceil(n/32)][k][32] of f32, f16 or bf16. In bf16 or i8 a call
 // first brings a slab's rows into scratch as dots (Dot.h); dots of 4 bytes then stand where floats stand otherwise.
 //
-//   columns  a tile is as wide as a panel, or half of one where registers of 256 bits would hold too few rows
+//   columns  a tile is as wide as a panel; half as wide where 16 registers also hold weights that are being widened
 //   rows     a slab's rows are cut into balanced blocks of at most tileRows, one tile variant per size
 //   k        up to 96 rows go through a panel in chunks that stay in the cache for all their blocks: a chain stops at a
 //            chunk's end in scratch and goes on from there. More rows take the whole panel at once
@@ -34,6 +34,8 @@ constexpr int64_t kSumsRowBytes = BATTEN_PANEL_COLS * kElem;
 constexpr int64_t kWideAheadBytes = 8192;
 /// Accumulator vectors of tiles over several panels, at most.
 constexpr unsigned kWideAccumulators = 12;
+/// The same where 16 registers also hold weights on their way to what is multiplied.
+constexpr unsigned kWidenedAccumulators = 8;
 constexpr unsigned kMostTileRows = 14;
 /// A slab of at most this many rows may have a shape of its own; up to kWideRows one over several panels.
 constexpr unsigned kFewRows = 5, kWideRows = 3;
@@ -51,7 +53,7 @@ public:
         storedCols(layout::roundUp(key.n, BATTEN_LANES)),
         vectors(static_cast<unsigned>(std::min<int64_t>(storedCols, BATTEN_PANEL_COLS)) / e.lanesPerVector),
         accumulators((isDot ? dotTileRows(e.target, key.math) : e.target.tileRows) * e.target.tileVectors),
-        usual{1, isDot && vectors == 4 ? 2u : 1u},
+        usual{1, (isDot || key.storage != layout::Elem::F32) && vectors == 4 ? 2u : 1u},
         tileRows(std::min(accumulators * usual.parts / vectors, kMostTileRows)),
         weightBytes(isDot ? kElem : layout::elemBytes(key.storage)),
         depth(isDot ? layout::ceilDiv(key.k, dotElems(key.math)) : key.k),
@@ -92,7 +94,7 @@ private:
   /// 1 to 3 rows take several panels at once where that fills the pipes. On 256-bit registers 4 and 5 rows are one block
   /// for each half of a panel: as two blocks they would read all of it twice.
   Shape shapeOf(unsigned rows) const {
-    unsigned most = std::min(kWideAccumulators, accumulators), count = 1;
+    unsigned most = std::min(usual.parts > 1 ? kWidenedAccumulators : kWideAccumulators, accumulators), count = 1;
     if (rows <= kWideRows && vectors * rows <= most) {
       while (2 * count <= std::min<int64_t>(4, panels) && 2 * count * vectors * rows <= most)
         count *= 2;
@@ -273,7 +275,13 @@ private:
     });
   }
 
+  /// i8 goes by fewer vectors at a time: its scales take registers too.
   void emitEpilogueVectors(Value source, Value column, Value offset, unsigned begin, unsigned end) {
+    if (key.math == layout::Elem::I8 && end - begin > e.laneVectors) {
+      emitEpilogueVectors(source, column, offset, begin, begin + e.laneVectors);
+      emitEpilogueVectors(source, column, offset, begin + e.laneVectors, end);
+      return;
+    }
     int64_t skip = begin * e.lanesPerVector * kElem;
     unsigned count = end - begin;
     Lanes value = e.load(e.at(source, skip), count, 64);

@@ -54,7 +54,10 @@ SmallVector<Value> batten::emitTile(EmitterContext &e, const Tile &tile, ValueRa
   Lanes zero = e.splat(0.0f, 1);
   if (accumulators.empty())
     accumulators.assign(count, tile.math == layout::Elem::I8 ? e.asIntegers(zero)[0] : zero[0]);
-  int64_t steps = tile.isCountEven && tile.math == layout::Elem::F32 && count <= kPairedAccumulators ? 2 : 1;
+  int64_t steps = tile.isCountEven && tile.math == layout::Elem::F32 && tile.bElem == layout::Elem::F32 &&
+                          count <= kPairedAccumulators
+                      ? 2
+                      : 1;
   return e.loop(e.constant(0), tile.count, steps, accumulators, [&](Value k, ValueRange carried) {
     SmallVector<Value> acc(carried);
     Value a = e.at(tile.a, e.mul(k, tile.aStep)), b = e.at(tile.b, e.mul(k, tile.bStride));
