@@ -1,9 +1,8 @@
-// See the header. The instructions are vdpbf16ps, vpdpbusd (rows as u8, 128 too large; the panel's sums take that back)
-// and, where there is no vpdpbusd, vpmaddwd on even and odd bytes: the same integers.
+// See the header. The instructions are vdpbf16ps, vpdpbusd (rows are u8) and, where there is no vpdpbusd, vpmaddwd on even and
+// odd bytes: the same integers.
 #include "compiler/kernels/Dot.h"
 #include "compiler/kernels/Rows.h"
 #include "compiler/layout/DotScratch.h"
-#include "compiler/layout/PackLayout.h"
 #include "compiler/layout/WeightStorage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,6 +18,7 @@ namespace {
 /// Added to a number of a few bits, it leaves its nearest integer in the low bits of the sum.
 constexpr float kToInteger = 0x1.8p23f;
 constexpr int32_t kToIntegerBits = 0x4B400000;
+constexpr float kMostU8 = 255.0f;
 
 VectorType vectorOf(EmitterContext &e, int64_t count, unsigned bits) {
   return VectorType::get({count}, e.b.getIntegerType(bits));
@@ -64,33 +64,42 @@ void emitRowBF16(EmitterContext &e, Value x, int64_t k, Value out) {
   });
 }
 
-void emitRowI8(EmitterContext &e, Value x, int64_t k, Value out, Value scale) {
-  // The largest of |x|, and a sum that is 0 unless the row holds a NaN or an infinity.
-  Lanes carried = e.splat(0.0f);
-  carried.append(carried);
-  Lanes folded = forEachColumns(e, k, carried, [&](Value offset, int64_t lanes, const Lanes &state) -> Lanes {
-    Lanes value = zeroAbove(e, e.load(e.at(x, offset), 64), lanes);
-    Lanes most(ArrayRef(state).take_front(e.laneVectors)), broken(ArrayRef(state).drop_front(e.laneVectors));
-    most = e.max(e.abs(value), most);
-    most.append(e.fma(value, e.splat(0.0f), broken));
-    return most;
+/// Nearest integers of numbers of a few bits, as f32 with them in the low bits.
+Lanes magicOf(EmitterContext &e, const Lanes &value) { return e.add(value, e.splat(kToInteger)); }
+
+Lanes withinU8(EmitterContext &e, Lanes value) {
+  value = e.max(value, e.splat(0.0f)); // a NaN becomes 0
+  return e.select(e.less(value, e.splat(kMostU8)), value, e.splat(kMostU8));
+}
+
+/// A group of a row: `count` elements from x on, as bytes or 16-bit numbers to `out`, scale and zero to `pair`.
+void emitGroupI8(EmitterContext &e, Value x, int64_t count, Value out, Value pair) {
+  // The largest of x and of -x, none below 0, and a sum that is 0 unless there is a NaN or an infinity.
+  unsigned vectors = e.laneVectors;
+  auto part = [&](const Lanes &state, unsigned i) { return Lanes(ArrayRef(state).slice(i * vectors, vectors)); };
+  Lanes zeros = e.splat(0.0f), carried;
+  for (int i = 0; i < 3; ++i)
+    carried.append(zeros);
+  Lanes folded = forEachColumns(e, count, carried, [&](Value offset, int64_t lanes, const Lanes &state) -> Lanes {
+    Lanes value = loadColumns(e, e.at(x, offset), lanes);
+    Lanes next = e.max(value, part(state, 0));
+    next.append(e.max(e.negate(value), part(state, 1)));
+    next.append(e.fma(value, zeros, part(state, 2)));
+    return next;
   });
-  Value most = e.reduceMax(Lanes(ArrayRef(folded).take_front(e.laneVectors)));
-  Value broken = e.reduceAdd(Lanes(ArrayRef(folded).drop_front(e.laneVectors)));
-  Value counts = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OLE, e.constantFloat(layout::kSmallestI8Row), most);
-  Value zero = e.constantFloat(0.0f), full = e.constantFloat(127.0f);
-  Value factor = arith::SelectOp::create(e.b, counts, e.divFloat(full, most), zero);
-  Value size = arith::SelectOp::create(e.b, counts, e.divFloat(most, full), zero);
-  e.storeFloat(e.addFloat(size, broken), scale);
+  Lanes high = e.splat(e.reduceMax(part(folded, 0))), low = e.splat(e.reduceMax(part(folded, 1)));
+  Lanes broken = e.splat(e.reduceAdd(part(folded, 2))), range = e.add(high, low);
+  Lanes none = e.less(range, e.splat(layout::kSmallestI8Range));
+  Lanes factor = e.select(none, zeros, e.div(e.splat(kMostU8), range));
+  Lanes scale = e.add(e.select(none, zeros, e.mul(range, e.splat(1.0f / kMostU8))), broken);
+  Lanes zero = e.sub(magicOf(e, withinU8(e, e.mul(low, factor))), e.splat(kToInteger));
+  e.storeFloat(e.firstLane(scale), pair);
+  e.storeFloat(e.firstLane(zero), e.at(pair, kFloatBytes));
 
   bool bytes = hasByteDot(e.target);
-  Lanes factors = e.splat(factor);
-  forEachColumns(e, k, {}, [&](Value offset, int64_t lanes, const Lanes &) -> Lanes {
-    Lanes value = e.mul(zeroAbove(e, e.load(e.at(x, offset), 64), lanes), factors);
-    value = e.max(value, e.splat(-127.0f)); // a NaN becomes -127
-    value = e.select(e.less(value, e.splat(127.0f)), value, e.splat(127.0f));
-    Lanes integers =
-        e.addIntegers(e.asIntegers(e.add(value, e.splat(kToInteger))), -kToIntegerBits + (bytes ? 128 : 0));
+  forEachColumns(e, count, {}, [&](Value offset, int64_t lanes, const Lanes &) -> Lanes {
+    Lanes value = withinU8(e, e.fma(loadColumns(e, e.at(x, offset), lanes), factor, zero));
+    Lanes integers = e.addIntegers(e.asIntegers(magicOf(e, value)), -kToIntegerBits);
     Value to = e.at(out, e.div(offset, e.constant(bytes ? 4 : 2)));
     if (bytes)
       storeTruncated(e, integers, 8, to);
@@ -98,6 +107,30 @@ void emitRowI8(EmitterContext &e, Value x, int64_t k, Value out, Value scale) {
       storeTruncated(e, integers, 16, to, {0, 2, 1, 3}); // even bytes of a dot, then odd ones
     return {};
   });
+}
+
+/// Groups come in two sizes at most, and the last one may end within a dot. What a group writes past its end the next one writes
+/// over, or no weight reads.
+void emitRowI8(EmitterContext &e, Value x, int64_t k, Value out, Value pairs) {
+  int64_t dots = layout::i8Dots(k), groups = layout::i8Groups(k), bytes = rowDotBytes(e.target, Elem::I8);
+  int64_t large = dots % groups, size = dots / groups;
+  auto emit = [&](int64_t first, int64_t last, int64_t firstDot, int64_t groupDots, int64_t count) {
+    if (first == last)
+      return;
+    e.loop(e.constant(first), e.constant(last), 1, [&](Value group) {
+      Value dot = e.add(e.mul(e.sub(group, e.constant(first)), groupDots), firstDot);
+      emitGroupI8(e, e.at(x, e.mul(dot, 4 * kFloatBytes)), count, e.at(out, e.mul(dot, bytes)),
+                  e.at(pairs, e.mul(group, 2 * kFloatBytes)));
+    });
+  };
+  bool cut = k % 4 != 0; // the last group by itself
+  int64_t whole = cut ? groups - 1 : groups;
+  emit(0, std::min(large, whole), 0, size + 1, 4 * (size + 1));
+  emit(std::min(large, whole), whole, large * (size + 1), size, 4 * size);
+  if (cut) {
+    int64_t lastDots = size; // the last group is a small one
+    emit(groups - 1, groups, dots - lastDots, lastDots, k - 4 * (dots - lastDots));
+  }
 }
 
 /// vpmaddwd: lanes of i32, each the sum of two products of neighbouring 16-bit numbers.
@@ -152,7 +185,7 @@ void batten::emitRowsForDot(EmitterContext &e, Elem math, Value x, int64_t strid
     if (math == Elem::BF16)
       emitRowBF16(e, from, k, to);
     else
-      emitRowI8(e, from, k, to, e.at(scratch, e.add(e.mul(row, kFloatBytes), layout::dotScales(k))));
+      emitRowI8(e, from, k, to, e.at(scratch, e.add(e.mul(row, layout::dotScaleBytes(k)), layout::dotScales(k))));
   });
 }
 
@@ -200,10 +233,10 @@ Value batten::emitDot(EmitterContext &e, Elem math, Value sum, const Lanes &row,
   return sum;
 }
 
-Lanes batten::emitScaledSums(EmitterContext &e, const Lanes &integers, Value rowScale, Value scales, Value sums) {
+Lanes batten::emitScaledSums(EmitterContext &e, const Lanes &integers, Value pair, Value columns, const Lanes &before) {
   unsigned count = integers.size();
-  Lanes exact = integers;
-  if (hasByteDot(e.target)) // rows were 128 too large
-    exact = e.subIntegers(exact, e.shiftLeft(e.asIntegers(e.load(sums, count, 64)), 7));
-  return e.mul(e.toFloats(exact), e.mul(e.splat(rowScale, count), e.load(scales, count, 64)));
+  Lanes zero = e.splat(e.loadFloat(e.at(pair, kFloatBytes)), count), scale = e.splat(e.loadFloat(pair), count);
+  Lanes sums = e.load(e.at(columns, BATTEN_PANEL_COLS * kFloatBytes), count, 64);
+  Lanes exact = e.fma(e.negate(zero), sums, e.toFloats(integers));
+  return e.fma(exact, e.mul(scale, e.load(columns, count, 64)), before);
 }

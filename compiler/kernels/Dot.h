@@ -20,7 +20,7 @@ int64_t rowDotBytes(const Target &target, layout::Elem math);
 unsigned dotTileRows(const Target &target, layout::Elem math);
 
 /// Emits rows [first, first + count) of x, k wide and strideX bytes apart, into a worker's scratch (layout/DotScratch.h), and
-/// for i8 their scales.
+/// for i8 their scales and zeros.
 void emitRowsForDot(EmitterContext &e, layout::Elem math, mlir::Value x, int64_t strideX, int64_t k, mlir::Value first,
                     mlir::Value count, mlir::Value scratch);
 
@@ -34,9 +34,10 @@ Lanes splatDot(EmitterContext &e, layout::Elem math, mlir::Value address);
 /// one by one: right and slow, for tests; checkMath keeps it from bundles.
 mlir::Value emitDot(EmitterContext &e, layout::Elem math, mlir::Value sum, const Lanes &row, const Lanes &weights);
 
-/// The f32 values of finished i8 sums of a row. `sums` and `scales` are the panel's, from the sums' first column on.
-Lanes emitScaledSums(EmitterContext &e, const Lanes &integers, mlir::Value rowScale, mlir::Value scales,
-                     mlir::Value sums);
+/// What a row's i8 sums of a group add to `before`: `pair` has the row's scale and zero, `columns` the weight's scales, from the
+/// sums' first column on, and a panel's width behind them the columns' sums.
+Lanes emitScaledSums(EmitterContext &e, const Lanes &integers, mlir::Value pair, mlir::Value columns,
+                     const Lanes &before);
 
 } // namespace batten
 

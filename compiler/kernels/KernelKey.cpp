@@ -29,9 +29,6 @@ constexpr StringRef kPoolNames[] = {"cls", "last", "mean", "mean_sqrt_len", "max
 /// Dimensions stay below this, so that products of two fit easily in 64 bits.
 constexpr int64_t kMostWidth = 1 << 24;
 constexpr size_t kMostConcat = 6;
-/// Products of 255 and 127 whose sum is sure to fit 32 bits.
-constexpr int64_t kMostI8Terms = 65536;
-static_assert(kMostI8Terms * 255 * 127 < (int64_t(1) << 31));
 /// Columns that decision_features adds.
 constexpr int64_t kFeatures = 4;
 
@@ -198,8 +195,6 @@ llvm::Error batten::verifyKernelKey(const KernelKey &key) {
                                       : key.math == layout::Elem::F16 || key.storage != key.math)
       fail(Twine("math is ") + layout::elemName(key.math) + " with weights of " + layout::elemName(key.storage) +
            ", f32 with f32, f16 or bf16, bf16 with bf16, or i8 with i8 wanted");
-    if (key.math == layout::Elem::I8 && key.k > kMostI8Terms)
-      fail("k is " + Twine(key.k) + ", 1 to " + Twine(kMostI8Terms) + " wanted where the sum is of i8");
     break;
   case KernelOp::Embed:
     positive("width", key.width);

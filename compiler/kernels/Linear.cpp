@@ -57,7 +57,7 @@ public:
         tileRows(std::min(accumulators * usual.parts / vectors, kMostTileRows)),
         weightBytes(isDot ? kElem : layout::elemBytes(key.storage)),
         depth(isDot ? layout::ceilDiv(key.k, dotElems(key.math)) : key.k),
-        chunkRows(chunkRowsOf(depth, e.target.chunkRows)), chunks(layout::ceilDiv(depth, chunkRows)),
+        chunkRows(chunkRowsOf(depth, isI8() ? depth : e.target.chunkRows)), chunks(layout::ceilDiv(depth, chunkRows)),
         panelRowBytes(BATTEN_PANEL_COLS * weightBytes),
         panelBytes(isDot ? *layout::dotPanelBytes(key.storage, key.k) : depth * panelRowBytes),
         strideX(layout::rowStrideBytes(key.k, kElem)), strideOut(layout::rowStrideBytes(key.n, kElem)) {
@@ -78,6 +78,7 @@ public:
     Value offset = e.mul(e.loadU64(e.at(e.args, offsetof(batten_kernel_args_t, scratchBytes))), e.worker);
     scratch = e.at(e.loadPointer(e.args, offsetof(batten_kernel_args_t, scratch)), offset);
     sums = isDot ? e.at(scratch, layout::dotScratchBytes(key.math, key.k)) : scratch;
+    i8Sums = isI8() ? e.at(scratch, layout::dotSums(key.k)) : sums;
     next = e.loadPointer(e.args, offsetof(batten_kernel_args_t, next));
     nextBytes = e.loadU64(e.at(e.args, offsetof(batten_kernel_args_t, nextBytes)));
     next = e.select(e.less(e.constant(0), nextBytes), next, w);
@@ -86,6 +87,7 @@ public:
   }
 
 private:
+  bool isI8() const { return key.math == layout::Elem::I8; }
   /// Chunks of about equal size, even, so that a chunk's k loop may take two steps a turn.
   static int64_t chunkRowsOf(int64_t depth, int64_t most) {
     return layout::roundUp(layout::ceilDiv(depth, layout::ceilDiv(depth, most)), 2);
@@ -181,7 +183,47 @@ private:
     });
   }
 
+  /// Sums of i8 are made group by group (format.h); each adds to f32 sums of their own.
   void emitBlock() {
+    if (isI8()) {
+      Value count = e.constant(layout::i8Groups(key.k));
+      e.loop(e.constant(0), count, 1, [&](Value dotGroup) {
+        std::tie(firstK, countK) = e.balanced(e.constant(depth), count, dotGroup);
+        emitTiles();
+        addGroupSums(dotGroup);
+      });
+    } else {
+      emitTiles();
+    }
+    e.when(e.logicalAnd(isLastChunk, isLastPart), [&] { emitEpilogue(); });
+  }
+
+  /// Adds the tile's integers of a group of dots to the block's f32 sums; the first one begins them.
+  void addGroupSums(Value dotGroup) {
+    Value isFirst = e.less(dotGroup, e.constant(1)), none = e.splat(0.0f, 1)[0];
+    Value pairs = e.at(e.at(scratch, layout::dotScales(key.k)), e.mul(dotGroup, 2 * kElem));
+    pairs = e.at(pairs, e.mul(e.sub(blockRow, firstRow), layout::dotScaleBytes(key.k)));
+    Value bytes = e.div(e.constant(layout::roundUp(vectors * e.lanesPerVector, BATTEN_LANES) * kElem), parts);
+    Value begin = e.mul(partColumns, kElem), end = e.add(begin, bytes);
+    e.loop(e.constant(0), together, 1, [&](Value p) {
+      Value columns = e.at(e.at(w, e.mul(e.add(panel, p), panelBytes)), depth * panelRowBytes);
+      columns = e.at(columns, e.mul(dotGroup, 2 * kSumsRowBytes));
+      e.loop(e.constant(0), blockRows, 1, [&](Value row) {
+        Value at = e.add(e.mul(p, kWideRows * kSumsRowBytes), e.mul(row, kSumsRowBytes));
+        Value pair = e.at(pairs, e.mul(row, layout::dotScaleBytes(key.k)));
+        e.loop(begin, end, BATTEN_LANES * kElem, [&](Value column) {
+          Value to = e.at(e.at(i8Sums, at), column);
+          Lanes before = e.load(to, 64);
+          for (Value &value : before)
+            value = e.select(isFirst, none, value);
+          Lanes found = e.asIntegers(e.load(e.at(e.at(blockSums, at), column), 64));
+          e.store(emitScaledSums(e, found, pair, e.at(columns, column), before), to, 64);
+        });
+      });
+    });
+  }
+
+  void emitTiles() {
     // Tiles of the usual shape are numbered by their rows, special ones follow.
     SmallVector<int64_t> cases = rowCases(tileRows);
     for (unsigned rows = 1; rows <= kFewRows; ++rows)
@@ -193,7 +235,6 @@ private:
       else
         emitTileOf(number, usual);
     });
-    e.when(e.logicalAnd(isLastChunk, isLastPart), [&] { emitEpilogue(); });
   }
 
   void emitTileOf(unsigned rows, Shape shape) {
@@ -206,6 +247,8 @@ private:
     t.a = isDot ? e.at(scratch, e.mul(e.sub(blockRow, firstRow), t.aStride)) : e.at(x, e.mul(blockRow, strideX));
     t.a = e.at(t.a, e.mul(firstK, t.aStep));
     t.b = e.at(weights, e.mul(partColumns, weightBytes));
+    if (isI8()) // groups are parts of the one chunk
+      t.b = e.at(t.b, e.mul(firstK, panelRowBytes));
     t.bStride = e.constant(panelRowBytes);
     t.bAlignment = 64;
     t.bElem = key.storage;
@@ -222,10 +265,8 @@ private:
       Value from = e.select(isFirstChunk, zeros, to);
       Value step = e.select(isFirstChunk, e.constant(0), e.constant(kSumsRowBytes));
       for (unsigned i = 0; i < rows; ++i)
-        for (unsigned p = 0; p < shape.panels; ++p) {
-          Lanes row = e.load(e.at(from, e.mul(step, i)), width, 64);
-          llvm::append_range(init, key.math == layout::Elem::I8 ? e.asIntegers(row) : row);
-        }
+        for (unsigned p = 0; p < shape.panels; ++p)
+          llvm::append_range(init, e.load(e.at(from, e.mul(step, i)), width, 64));
     }
     SmallVector<Value> result = emitTile(e, t, init);
     for (unsigned p = 0; p < shape.panels; ++p)
@@ -237,6 +278,8 @@ private:
 
   /// In a turn of `steps` steps from k on. Where there is more than one tile, each has a line or less for each step.
   void emitPrefetch(Shape shape, Value k, int64_t steps) {
+    if (isI8())
+      k = e.add(k, firstK);
     int64_t lines = layout::ceilDiv(panelRowBytes, 64);
     if (shape.panels == 1) {
       Value address = e.at(prefetchFrom, e.mul(k, prefetchStride));
@@ -255,16 +298,11 @@ private:
   void emitEpilogue() {
     e.loop(e.constant(0), together, 1, [&](Value p) {
       Value column = e.mul(e.add(panel, p), kSumsRowBytes);
-      Value from = e.at(blockSums, e.mul(p, kWideRows * kSumsRowBytes));
+      Value from = e.at(isI8() ? i8Sums : blockSums, e.mul(p, kWideRows * kSumsRowBytes));
       Value rowOffset = e.add(e.mul(blockRow, strideOut), column);
       e.loop(e.constant(0), blockRows, 1, [&](Value row) {
         Value offset = e.add(rowOffset, e.mul(row, strideOut));
         Value source = e.at(from, e.mul(row, kSumsRowBytes));
-        if (key.math == layout::Elem::I8) {
-          Value at = e.mul(e.add(e.sub(blockRow, firstRow), row), kElem);
-          rowScale = e.loadFloat(e.at(scratch, e.add(at, layout::dotScales(key.k))));
-          panelScales = e.at(e.at(w, e.mul(e.add(panel, p), panelBytes)), depth * panelRowBytes);
-        }
         bool cut = storedCols % BATTEN_PANEL_COLS != 0 && panels > 1;
         unsigned always = cut ? e.laneVectors : vectors;
         emitEpilogueVectors(source, column, offset, 0, always);
@@ -285,9 +323,6 @@ private:
     int64_t skip = begin * e.lanesPerVector * kElem;
     unsigned count = end - begin;
     Lanes value = e.load(e.at(source, skip), count, 64);
-    if (key.math == layout::Elem::I8)
-      value = emitScaledSums(e, e.asIntegers(value), rowScale, e.at(panelScales, skip),
-                             e.at(panelScales, skip + BATTEN_PANEL_COLS * kElem));
     if (key.bias)
       value = e.add(value, e.load(e.at(e.at(bias, column), skip), count, 64));
     value = emitActivation(e, key.act, value);
@@ -306,13 +341,12 @@ private:
   int64_t weightBytes, depth; ///< of a column at one step along k, and these steps
   int64_t chunkRows, chunks;  ///< steps of a chunk
   int64_t panelRowBytes, panelBytes, strideX, strideOut;
-  Value x, w, bias, residual, out, scratch, sums, zeros;
+  Value x, w, bias, residual, out, scratch, sums, i8Sums, zeros;
   Value next, nextBytes, slabs;
   Value firstRow, rowCount, panelEnd, afterSlab, bytesAfterSlab;                       // of the slab
   Value panel, together, parts, special, blocks, tiles, isNear, isChunked, chunkCount; // of the panels at hand
   Value firstK, countK, isFirstChunk, isLastChunk, weights, prefetchStride;            // of the chunk
   Value blockRow, blockRows, partColumns, isLastPart, blockSums, prefetchFrom;         // of the tile
-  Value rowScale, panelScales;                                                         // of a row, for i8
 };
 
 } // namespace

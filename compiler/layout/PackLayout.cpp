@@ -1,5 +1,6 @@
 // Sizes and offsets of pack entries. All products of file-given numbers are checked.
 #include "compiler/layout/PackLayout.h"
+#include "compiler/layout/DotScratch.h"
 #include "compiler/layout/RowStride.h"
 
 #include <limits>
@@ -10,7 +11,7 @@ namespace batten::layout {
 std::optional<int64_t> dotPanelBytes(Elem elem, int64_t cols) {
   if (elem != Elem::BF16 && elem != Elem::I8)
     return std::nullopt;
-  int64_t dots = elem == Elem::BF16 ? ceilDiv(cols, 2) : ceilDiv(cols, 4) + 2;
+  int64_t dots = elem == Elem::BF16 ? ceilDiv(cols, 2) : i8Dots(cols) + 2 * i8Groups(cols);
   return checkedMul(dots, kPanelCols * kDotBytes);
 }
 

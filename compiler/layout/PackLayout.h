@@ -17,9 +17,6 @@ inline constexpr int64_t kPackDataAlignment = 4096;
 /// Sizes of the records in a pack's head; PackWriter asserts that format.h agrees.
 inline constexpr int64_t kFileHeaderBytes = 128, kSectionBytes = 32, kPackRecordBytes = 24, kTensorRecordBytes = 40;
 
-/// Bytes that a dot instruction takes for each column: two bf16 or four i8.
-inline constexpr int64_t kDotBytes = 4;
-
 /// Bytes of one of an entry's dot panels, cols its inner width; nothing for element types that have none, or an overflow.
 ///
 /// Source: batten_weight_layout in format.h.

@@ -1,5 +1,6 @@
 // See the header.
 #include "compiler/layout/WeightStorage.h"
+#include "compiler/layout/DotScratch.h"
 #include "compiler/layout/PackLayout.h"
 #include "compiler/layout/RowStride.h"
 
@@ -72,22 +73,26 @@ private:
 };
 
 void putDotPanelI8(Block &block, int64_t at, const float *rows, int64_t count, int64_t cols) {
-  int64_t dots = ceilDiv(cols, 4), scales = at + dots * kPanelCols * kDotBytes, sums = scales + kPanelCols * 4;
-  for (int64_t row = 0; row < count; ++row) {
-    const float *w = rows + row * cols;
-    float most = 0;
-    for (int64_t k = 0; k < cols; ++k)
-      most = std::max(most, std::fabs(w[k]));
-    most = most < kSmallestI8Row ? 0 : most;
-    float factor = most > 0 ? 127.0f / most : 0.0f;
-    int32_t sum = 0;
-    for (int64_t k = 0; k < cols; ++k) {
-      auto q = static_cast<int32_t>(std::nearbyint(std::clamp(w[k] * factor, -127.0f, 127.0f)));
-      sum += q;
-      block.put(at + (k / 4 * kPanelCols + row) * kDotBytes + k % 4, static_cast<int8_t>(q));
+  int64_t dots = i8Dots(cols), groups = i8Groups(cols), behind = at + dots * kPanelCols * kDotBytes;
+  for (int64_t group = 0, begin = 0; group < groups; ++group) {
+    int64_t end = std::min(begin + 4 * (dots / groups + (group < dots % groups)), cols);
+    for (int64_t row = 0; row < count; ++row) {
+      const float *w = rows + row * cols;
+      float most = 0;
+      for (int64_t k = begin; k < end; ++k)
+        most = std::max(most, std::fabs(w[k]));
+      most = most < kSmallestI8Row ? 0 : most;
+      float factor = most > 0 ? 127.0f / most : 0.0f;
+      int32_t sum = 0;
+      for (int64_t k = begin; k < end; ++k) {
+        auto q = static_cast<int32_t>(std::nearbyint(std::clamp(w[k] * factor, -127.0f, 127.0f)));
+        sum += q;
+        block.put(at + (k / 4 * kPanelCols + row) * kDotBytes + k % 4, static_cast<int8_t>(q));
+      }
+      block.put(behind + (group * 2 * kPanelCols + row) * 4, most / 127.0f);
+      block.put(behind + ((group * 2 + 1) * kPanelCols + row) * 4, static_cast<float>(sum));
     }
-    block.put(scales + row * 4, most / 127.0f);
-    block.put(sums + row * 4, sum);
+    begin = end;
   }
 }
 

@@ -22,13 +22,14 @@ uint16_t narrowBF16(float value);
 /// The value that a weight has once it is stored as F16 or BF16; F32 and I8 leave it.
 float roundTo(Elem elem, float value);
 
-/// Rows of i8 whose largest number is less count as zeros: 127 divided by it is still finite.
+/// Groups of i8 whose largest number, of a weight, or whose range, of a row, is less count as zeros.
 inline constexpr float kSmallestI8Row = 0x1p-120f;
+inline constexpr float kSmallestI8Range = 0x1p-110f;
 
 /// Appends `count` rows of `cols` elements in a layout, from a row on that is a multiple of 32 where it is one of panels; these
 /// get rows of zeros up to a multiple of 32.
 ///
-/// I8 (dot panels only): each row by its own scale, max|w| / 127, elements w * (127 / max|w|) to nearest even; see
+/// I8 (dot panels only): each row's group by its own scale, max|w| / 127, elements w * (127 / max|w|) to nearest even; see
 /// kSmallestI8Row.
 /// Source: batten_weight_layout in format.h.
 void appendStored(Layout layout, Elem elem, const float *rows, int64_t count, int64_t cols, std::vector<uint8_t> &out);

@@ -77,6 +77,7 @@ void featureNames(u64 features, char *text, size_t size) noexcept {
                                            "fma",      "lzcnt",    "movbe",       "avx512f",    "avx512bw", "avx512cd",
                                            "avx512dq", "avx512vl", "avx512_bf16", "avx512_vnni"};
   constexpr unsigned kNameCount = sizeof kNames / sizeof kNames[0];
+  static_assert(BATTEN_X86_AVX512_VNNI == 1ull << (kNameCount - 1));
   size_t used = 0;
   text[0] = '\0';
   for (unsigned bit = 0; bit < 64 && used + 1 < size; ++bit) {

@@ -25,8 +25,9 @@ u64 tensorBytes(u32 layout, u32 elem, u32 rows, u32 cols) noexcept {
     fits = checkedMul(ceilDiv(rows, BATTEN_PANEL_COLS) * BATTEN_PANEL_COLS, cols, &elems);
     break;
   case BATTEN_LAYOUT_DOT_PANELS: {
-    // Bytes of a panel: dots of 4 bytes for each column; behind i8, two more words for each.
-    const u64 words = elem == BATTEN_ELEM_BF16 ? ceilDiv(cols, 2) : elem == BATTEN_ELEM_I8 ? ceilDiv(cols, 4) + 2 : 0;
+    // Words of a column: dots; behind those of i8, a scale and a sum for each group of 96.
+    const u64 dots = ceilDiv(cols, elem == BATTEN_ELEM_BF16 ? 2 : 4);
+    const u64 words = elem == BATTEN_ELEM_BF16 ? dots : elem == BATTEN_ELEM_I8 ? dots + 2 * ceilDiv(dots, 96) : 0;
     fits = checkedMul(ceilDiv(rows, BATTEN_PANEL_COLS) * BATTEN_PANEL_COLS, words, &elems);
     size = 4;
     break;

@@ -56,6 +56,7 @@ TEST(PackLayoutTest, EntryBytesFollowTheFormat) {
   EXPECT_EQ(entryBytes(Layout::Panels, Elem::BF16, 32, 3), 192);
   EXPECT_EQ(entryBytes(Layout::DotPanels, Elem::BF16, 33, 3), 2 * 2 * 128);
   EXPECT_EQ(entryBytes(Layout::DotPanels, Elem::I8, 33, 5), 2 * (2 + 2) * 128); // two dots, a scale and a sum a column
+  EXPECT_EQ(entryBytes(Layout::DotPanels, Elem::I8, 32, 4 * 96 + 1), (97 + 4) * 128);
   EXPECT_FALSE(entryBytes(Layout::DotPanels, Elem::F32, 33, 5));
   EXPECT_FALSE(entryBytes(Layout::DotPanels, Elem::F16, 33, 5));
   EXPECT_FALSE(entryBytes(Layout::DotPanels, Elem::I8, int64_t(1) << 31, int64_t(1) << 40));

@@ -95,7 +95,8 @@ TEST(WeightStorageTest, PanelsOfNarrowNumbersMatchTheDefinition) {
 }
 
 TEST(WeightStorageTest, I8PanelsHoldScalesAndSums) {
-  constexpr int64_t n = 35, k = 6, dots = 2, panel = (dots + 2) * 128;
+  // 98 dots in two groups of 49; the last one ends within a dot.
+  constexpr int64_t n = 35, k = 390, dots = 98, groups = 2, panel = (dots + 2 * groups) * 128;
   std::vector<float> w = randoms(n * k);
   for (int64_t col = 0; col < k; ++col) {
     w[3 * k + col] = 0;      // a row of zeros
@@ -104,20 +105,23 @@ TEST(WeightStorageTest, I8PanelsHoldScalesAndSums) {
   std::vector<uint8_t> bytes;
   appendStored(Layout::DotPanels, Elem::I8, w.data(), n, k, bytes);
   ASSERT_EQ(bytes.size(), 2u * panel);
-  for (int64_t row = 0; row < 64; ++row) {
-    float most = 0;
-    for (int64_t col = 0; row < n && col < k; ++col)
-      most = std::max(most, std::fabs(w[row * k + col]));
-    most = most < kSmallestI8Row ? 0 : most;
-    int64_t base = row / 32 * panel, sum = 0;
-    for (int64_t col = 0; col < dots * 4; ++col) {
-      bool inside = row < n && col < k && most > 0;
-      double wanted = inside ? std::nearbyint(double(w[row * k + col]) / most * 127.0) : 0.0;
-      auto got = at<int8_t>(bytes, base + (col / 4 * 32 + row % 32) * 4 + col % 4);
-      EXPECT_NEAR(got, wanted, inside ? 1 : 0) << row << ", " << col;
-      sum += got;
+  for (int64_t row = 0; row < 64; ++row)
+    for (int64_t group = 0; group < groups; ++group) {
+      int64_t begin = group * 49 * 4, end = begin + 49 * 4;
+      float most = 0;
+      for (int64_t col = begin; row < n && col < std::min(k, end); ++col)
+        most = std::max(most, std::fabs(w[row * k + col]));
+      most = most < kSmallestI8Row ? 0 : most;
+      int64_t base = row / 32 * panel, sum = 0;
+      for (int64_t col = begin; col < end; ++col) {
+        bool inside = row < n && col < k && most > 0;
+        double wanted = inside ? std::nearbyint(double(w[row * k + col]) / most * 127.0) : 0.0;
+        auto got = at<int8_t>(bytes, base + (col / 4 * 32 + row % 32) * 4 + col % 4);
+        ASSERT_NEAR(got, wanted, inside ? 1 : 0) << row << ", " << col;
+        sum += got;
+      }
+      int64_t behind = base + (dots + 2 * group) * 128 + row % 32 * 4;
+      EXPECT_EQ(at<float>(bytes, behind), most / 127.0f);
+      EXPECT_EQ(at<float>(bytes, behind + 128), static_cast<float>(sum));
     }
-    EXPECT_EQ(at<float>(bytes, base + dots * 128 + row % 32 * 4), most / 127.0f);
-    EXPECT_EQ(at<int32_t>(bytes, base + dots * 128 + 128 + row % 32 * 4), sum);
-  }
 }

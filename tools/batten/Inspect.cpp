@@ -16,9 +16,11 @@ using nlohmann::ordered_json;
 namespace {
 
 std::vector<std::string> featureNames(uint32_t arch, uint64_t features) {
-  static const char *const x86[] = {"sse3",  "ssse3",   "sse4.1",   "sse4.2",   "popcnt",   "cx16",    "lahf",
-                                    "avx",   "avx2",    "bmi1",     "bmi2",     "f16c",     "fma",     "lzcnt",
-                                    "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
+  static const char *const x86[] = {"sse3",     "ssse3",    "sse4.1",      "sse4.2",     "popcnt",   "cx16",
+                                    "lahf",     "avx",      "avx2",        "bmi1",       "bmi2",     "f16c",
+                                    "fma",      "lzcnt",    "movbe",       "avx512f",    "avx512bw", "avx512cd",
+                                    "avx512dq", "avx512vl", "avx512_bf16", "avx512_vnni"};
+  static_assert(BATTEN_X86_AVX512_VNNI == 1ull << (std::size(x86) - 1));
   std::vector<std::string> names;
   for (uint32_t bit = 0; bit < 64; ++bit)
     if (features >> bit & 1)

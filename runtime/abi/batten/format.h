@@ -77,8 +77,9 @@ enum batten_elem {
  *  vector  cols elements, rows is 1, zeros up to a multiple of 16
  *  panels  [ceil(rows/32)][cols][32]: element (n, k) of w [rows=n, cols=k] at ((n/32)*cols + k)*32 + n%32; zeros past rows
  *  dot_panels  for instructions that multiply and add g neighbours along k at once: [ceil(rows/32)] panels of
- *          [ceil(cols/g)][32][g], zeros past rows and cols. bf16: g = 2. i8: g = 4, and behind each panel 32 f32 scales and
- *          32 i32 sums of its columns: w[n, k] is about element * scale[n]
+ *          [ceil(cols/g)][32][g], zeros past rows and cols. bf16: g = 2. i8: g = 4, the dots in groups of at most 96, group i
+ *          of n has dots/n of them, one more for i < dots % n; behind each panel for each group 32 f32 scales and 32 f32
+ *          sums of the elements of its columns: w[n, k] is about element * scale[n] of its group
  *  Every tensor starts at a multiple of 64 bytes and its bytes are rounded up to 64 with zeros. */
 enum batten_weight_layout {
   BATTEN_LAYOUT_TABLE = 1,

@@ -10,9 +10,11 @@
  *               weights of f16 or bf16 are widened first, which is exact
  *   linear, math bf16   x rounded to bf16 (nearest even); acc += x[k] w[k] + x[k+1] w[k+1] for even k ascending, as
  *               vdpbf16ps does it; then as linear
- *   linear, math i8     each row of x has a scale s = max|x| / 127; q = x * (127 / max|x|) rounded to nearest even, within
- *               -127 .. 127; an exact integer sum of q[k] w[k]; times (s * scale[n]); then as linear. A row that holds a
- *               NaN or an infinity gives NaN in all its columns, one of less than 2^-120 counts as zeros
+ *   linear, math i8     k in the groups of the weight's dots (format.h). In each, a row of x has lo = min(0, least x), hi =
+ *               max(0, largest x), d = hi - lo, s = d * (1/255), f = 255 / d, z = -lo * f and q = x * f + z, both rounded
+ *               to nearest even and within 0 .. 255; an exact sum t of (q[k] - z) w[k]; acc = fma(t, s * scale[n], acc) for
+ *               groups ascending, from 0; then as linear. A row that holds a NaN or an infinity gives NaN in all its columns,
+ *               a group whose d is less than 2^-110 counts as zeros
  *   reductions  over a width or over keys: 16 virtual lanes, lane l takes elements l, l+16, l+32.. in order; then one
  *               tree: lane i += lane i+8 (i < 8), += i+4, += i+2, += i+1. Lanes past the end add +0 (max: -inf)
  *   layer norm  two passes: mean, then the sum of fma(d, d, .) of d = x - mean; y = fma(d * (1/sqrt(var + eps)), w, b)
