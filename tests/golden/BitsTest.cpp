@@ -112,6 +112,8 @@ struct BitsCase {
   const char *weights, *math;
 };
 
+void PrintTo(const BitsCase &test, std::ostream *os) { *os << test.weights << "/" << test.math; }
+
 /// Bf16 math has one target, which few machines run.
 std::vector<BitsCase> dotCases() {
   std::vector<BitsCase> cases{{writeBert, "i8", "i8"}, {writeDecision, "i8", "i8"}};
