@@ -22,12 +22,16 @@ module @steps {
   // CHECK: plan.packed @rope rope(1.000000e+04) : !plan.table<128x64xf32>
   // CHECK: plan.packed @divided rope(1.000000e+04, 2.000000e+00) : !plan.table<128x64xf32>
   // CHECK: plan.packed @t : !plan.table<100x384xf16>
+  // CHECK: plan.packed @pairs cast(@q, bf16) : !plan.dot_panels<384x384xbf16>
+  // CHECK: plan.packed @quads cast(@q, i8) : !plan.dot_panels<384x384xi8>
   plan.packed @q.panels @q : !plan.panels<384x384xf32>
   plan.packed @sum concat(@q, scale(@q, 0.5), cast(transpose(@q), f32)) : !plan.panels<1152x384xf32>
   plan.packed @b.vector @b : !plan.vector<384xf32> {bytes = 1536 : i64, offset = 4096 : i64}
   plan.packed @rope rope(10000.0) : !plan.table<128x64xf32>
   plan.packed @divided rope(10000.0, 2.0) : !plan.table<128x64xf32>
   plan.packed @t : !plan.table<100x384xf16>
+  plan.packed @pairs cast(@q, bf16) : !plan.dot_panels<384x384xbf16>
+  plan.packed @quads cast(@q, i8) : !plan.dot_panels<384x384xi8>
 
   // CHECK: plan.program @embed stage(@text) attributes {id_count = 100 : i64, max_seq_tokens = 64 : i64, reads_markers, seq_type_count = 3 : i64, type_count = 2 : i64} {
   plan.program @embed stage(@text) attributes {id_count = 100 : i64, type_count = 2 : i64, max_seq_tokens = 64 : i64,

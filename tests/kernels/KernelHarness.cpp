@@ -152,6 +152,16 @@ reference::Matrix Input::matrix() const {
   return result;
 }
 
+std::vector<Input> test::someRows(std::vector<Input> inputs, size_t first, size_t count) {
+  for (Input &input : inputs)
+    if (input.kind == Input::Kind::Rows) {
+      auto begin = input.values.begin() + static_cast<ptrdiff_t>(first * input.cols);
+      input.values = {begin, begin + static_cast<ptrdiff_t>(count * input.cols)};
+      input.rows = count;
+    }
+  return inputs;
+}
+
 std::vector<uint32_t> BatchSpec::cuSeqlens() const {
   std::vector<uint32_t> result{0};
   for (uint32_t length : lengths)

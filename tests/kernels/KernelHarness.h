@@ -69,6 +69,9 @@ struct Input {
   std::vector<double> doubles() const { return {values.begin(), values.end()}; }
 };
 
+/// The inputs with `count` of their rows from `first` on.
+std::vector<Input> someRows(std::vector<Input> inputs, size_t first, size_t count);
+
 /// A batch: lengths of the packed sequences, and what tokens hold.
 struct BatchSpec {
   std::vector<uint32_t> lengths;

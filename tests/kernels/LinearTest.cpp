@@ -107,13 +107,7 @@ TEST(LinearTest, RowAloneHasTheBitsItHasInABatch) {
     std::vector<float> all = runKernel(target, key, batch.inputs, plainBatch(97), 97, 129);
     for (uint32_t count : {1u, 2u, 3u, 4u, 7u, 14u})
       for (uint32_t row = 0; row + count <= 97; row += 5) {
-        std::vector<Input> some = batch.inputs;
-        for (Input &input : some)
-          if (input.kind == Input::Kind::Rows) {
-            input.values.assign(input.values.begin() + row * input.cols,
-                                input.values.begin() + (row + count) * input.cols);
-            input.rows = count;
-          }
+        std::vector<Input> some = someRows(batch.inputs, row, count);
         std::vector<float> alone = runKernel(target, key, some, plainBatch(count), count, 129);
         expectSameBits(alone, {all.begin() + row * 129, all.begin() + (row + count) * 129}, 129,
                        target + ": rows from " + std::to_string(row));

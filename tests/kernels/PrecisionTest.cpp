@@ -202,14 +202,8 @@ TEST(PrecisionTest, RowAloneHasTheBitsItHasInABatch) {
       std::vector<float> all = runKernel(target, key, inputs, plainBatch(61), 61, 129);
       for (uint32_t count : {1u, 2u, 3u, 5u, 14u})
         for (uint32_t row = 0; row + count <= 61; row += 7) {
-          std::vector<Input> some = inputs;
-          for (Input &input : some)
-            if (input.kind == Input::Kind::Rows) {
-              input.values.assign(input.values.begin() + row * input.cols,
-                                  input.values.begin() + (row + count) * input.cols);
-              input.rows = count;
-            }
-          std::vector<float> alone = runKernel(target, key, some, plainBatch(count), count, 129);
+          std::vector<float> alone =
+              runKernel(target, key, someRows(inputs, row, count), plainBatch(count), count, 129);
           expectSameBits(alone, {all.begin() + row * 129, all.begin() + (row + count) * 129}, 129, kernelSymbol(key));
         }
     }
