@@ -63,6 +63,8 @@ Status Executor::allocate(const Report &report) noexcept {
 
 // Every address that a run needs, once.
 void Executor::resolve(const Plan &plan, PlanRun &run) noexcept {
+  StepRun *streams =
+      nullptr; // the last step with panels: it prefetches the start of the next one's, whatever is between
   for (u32 i = 0; i < run.stepCount; ++i) {
     const batten_step_t step = plan.steps.at(i);
     const batten_kernel_t kernel = plan.kernels.at(step.kernel);
@@ -81,10 +83,12 @@ void Executor::resolve(const Plan &plan, PlanRun &run) noexcept {
       if (operand.kind == BATTEN_OPERAND_WEIGHT) {
         const batten_weight_t weight = plan.weights.at(operand.index);
         address = const_cast<u8 *>(bundle_->weight(weight)); // kernels only read it: the mapping is read-only
-        // The panels of a step are what its kernel streams first: the step before prefetches their start.
-        if (isPanels(weight.layout) && i > 0 && !run.steps[i - 1].args.next) {
-          run.steps[i - 1].args.next = address;
-          run.steps[i - 1].args.nextBytes = weight.bytes;
+        if (isPanels(weight.layout)) {
+          if (streams && streams != &out) {
+            streams->args.next = address;
+            streams->args.nextBytes = weight.bytes;
+          }
+          streams = &out;
         }
       } else {
         address = arena_.data() + plan.buffers.at(operand.index).offset;
